@@ -1,1 +1,1 @@
-
+"""The Streamlit pages on the tracker's read layer."""
