@@ -1,0 +1,182 @@
+"""Settings: which store, which suite, which thresholds, each with the place that it came from.
+
+The store is, in this order: the flag, BANDWATCH_STORE, `[tool.bandwatch] store`, a SQLite file
+beside pyproject.toml. A relative SQLite path counts from the folder of the file that names it;
+in a flag or the environment, from the working folder.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from tracker.errors import ConfigError
+from tracker.thresholds import Thresholds, read_thresholds
+
+STORE_VARIABLE = "BANDWATCH_STORE"
+DEFAULT_STORE = "sqlite:///.bandwatch/bandwatch.db"
+PROJECT_FILE = "pyproject.toml"
+_KEYS = frozenset({"store", "suite", "thresholds", "override"})
+_SECRET_PARAMETERS = frozenset({"password", "passwd", "pwd", "sslpassword", "token"})
+_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/@:]*):\S*@")
+_PARAMETER = re.compile(rf"(?i)\b(?P<key>{'|'.join(sorted(_SECRET_PARAMETERS))})=[^\s&;'\"]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChoice:
+    """A store's URL and, for messages, where it was named."""
+
+    url: str
+    source: str
+
+    @property
+    def shown(self) -> str:
+        """The URL without credentials."""
+        return redact(self.url)
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file, or None for a server or a store in memory."""
+        url = _parse(self.url, self.source)
+        if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+            return None
+        return Path(str(url.database))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that a project may set. `root` is the folder of its pyproject.toml."""
+
+    root: Path
+    store: StoreChoice
+    suite: tuple[str, ...]
+    thresholds: Thresholds
+
+
+def load_config(
+    flag: str | None = None,
+    *,
+    start: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Config:
+    """Return the settings that hold in `start` (the working folder when None).
+
+    Raises ConfigError for an unknown key, a value of the wrong kind or a URL that is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    project = find_project(here)
+    table = _read_table(project) if project else {}
+    root = project.parent if project else here
+    unknown = sorted(set(table) - _KEYS)
+    if unknown:
+        raise ConfigError(
+            f"cannot use {PROJECT_FILE}: [tool.bandwatch] has the unknown key {unknown[0]!r}; "
+            f"known keys: {', '.join(sorted(_KEYS))}"
+        )
+    return Config(
+        root=root,
+        store=_choose_store(flag, environ, table, root=root, here=here),
+        suite=_texts(table.get("suite", []), "suite"),
+        thresholds=read_thresholds(table.get("thresholds", {}), table.get("override", [])),
+    )
+
+
+def find_project(start: Path) -> Path | None:
+    """Return the nearest pyproject.toml at or above `start`, or None."""
+    candidates = (folder / PROJECT_FILE for folder in (start, *start.parents))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def prepare_folder(choice: StoreChoice) -> None:
+    """Make the folder of a SQLite store, with a .gitignore that keeps it out of the repository.
+
+    Raises ConfigError when the folder cannot be made.
+    """
+    file = choice.file
+    if file is None or file.parent.is_dir():
+        return
+    try:
+        file.parent.mkdir(parents=True)
+        (file.parent / ".gitignore").write_text("# Made by bandwatch: results, not source.\n*\n")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make the store's folder {file.parent}: {error.strerror or error}; "
+            f"choose another with --store, {STORE_VARIABLE} or [tool.bandwatch] store"
+        ) from None
+
+
+def redact(text: str) -> str:
+    """Return `text` with the password of every URL in it and every secret parameter as `***`."""
+    hidden = _CREDENTIALS.sub(lambda m: f"{m['scheme']}{m['user']}:***@", text)
+    return _PARAMETER.sub(lambda m: f"{m['key']}=***", hidden)
+
+
+def _read_table(project: Path) -> Mapping[str, object]:
+    try:
+        document = tomllib.loads(project.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read {project}: {_one_line(error)}; correct the file") from None
+    table = document.get("tool", {}).get("bandwatch", {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"cannot use {project}: tool.bandwatch is not a table")
+    return table
+
+
+def _choose_store(
+    flag: str | None,
+    environ: Mapping[str, str],
+    table: Mapping[str, object],
+    *,
+    root: Path,
+    here: Path,
+) -> StoreChoice:
+    if flag:
+        return _resolve(flag, "the flag", here)
+    if environ.get(STORE_VARIABLE):
+        return _resolve(environ[STORE_VARIABLE], STORE_VARIABLE, here)
+    if "store" in table:
+        value = table["store"]
+        if not isinstance(value, str) or not value:
+            raise ConfigError(
+                f"cannot use [tool.bandwatch] store: found {value!r}, "
+                f"expected a URL such as {DEFAULT_STORE}"
+            )
+        return _resolve(value, f"[tool.bandwatch] in {PROJECT_FILE}", root)
+    return _resolve(DEFAULT_STORE, "the default", root)
+
+
+def _resolve(text: str, source: str, base: Path) -> StoreChoice:
+    url = _parse(text, source)
+    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+        database = str(url.database)
+        if not database.startswith("file:"):
+            url = url.set(database=str((base / Path(database).expanduser()).resolve()))
+    return StoreChoice(url.render_as_string(hide_password=False), source)
+
+
+def _parse(text: str, source: str) -> URL:
+    # The text is not echoed: a URL that does not parse may still hold a password.
+    try:
+        return make_url(text)
+    except (ArgumentError, ValueError):
+        raise ConfigError(
+            f"cannot use the store named by {source}: it is not a database URL; "
+            f"expected sqlite:///path/to/file.db or postgresql+psycopg://user@host/database"
+        ) from None
+
+
+def _texts(value: object, key: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigError(
+            f"cannot use [tool.bandwatch] {key}: expected a list of texts, found {value!r}"
+        )
+    return tuple(value)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
