@@ -1,0 +1,134 @@
+"""Runs and results as record documents, and the digest that says whether two are the same."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from tracker.model import (
+    Checkout,
+    Commit,
+    Correctness,
+    Device,
+    DeviceState,
+    Environment,
+    FirstCall,
+    Peaks,
+    Result,
+    Run,
+    Summary,
+    Warn,
+)
+from tracker.record.parse import Envelope
+from tracker.record.validate import SCHEMA_VERSION
+
+_FLAT = (Commit, Correctness, Device, DeviceState, FirstCall, Peaks, Summary, Warn)
+
+
+def dump_run(run: Run) -> dict[str, Any]:
+    """Return a run as a record document; `parse_run` of it gives an equal run."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "kind": "run",
+        **dump_header(run),
+        "results": [dump_result(result) for result in run.results],
+    }
+
+
+def dump_header(run: Run) -> dict[str, Any]:
+    """Return everything of a run but its results."""
+    return {
+        "run_id": run.run_id,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "environment": dump_environment(run.environment),
+        "device": _plain(run.device),
+        "checkout": dump_checkout(run.checkout),
+        "complete": run.complete,
+        "command": run.command,
+        "ci": dict(run.ci),
+        "notes": list(run.notes),
+        "demo": run.demo,
+    }
+
+
+def dump_envelope(envelope: Envelope) -> dict[str, Any]:
+    """Return one result with its environment and device, for `extra_info["bandwatch"]`."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "kind": "result",
+        "environment": dump_environment(envelope.environment),
+        "device": _plain(envelope.device),
+        "result": dump_result(envelope.result),
+    }
+
+
+def dump_environment(environment: Environment) -> dict[str, Any]:
+    """Return an environment as plain JSON data."""
+    return _plain(environment)
+
+
+def dump_checkout(checkout: Checkout) -> dict[str, Any]:
+    """Return a checkout as plain JSON data."""
+    return _plain(checkout)
+
+
+def dump_result(result: Result, *, measurements: bool = True) -> dict[str, Any]:
+    """Return a result as plain JSON data, without its measurements where they are not asked for."""
+    values = {name: _value(getattr(result, name)) for name in _RESULT if name != "measurements_s"}
+    values["case"] = result.case.identity()
+    values["status"] = result.status.value
+    if measurements:
+        values["measurements_s"] = list(result.measurements_s)
+    return values
+
+
+def digest(run: Run) -> str:
+    """Return the SHA-256 of a run's content, independent of key order and of the results' order."""
+    whole = hashlib.sha256(canonical(dump_header(run)))
+    for part in sorted(map(_result_digest, run.results)):
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def _result_digest(result: Result) -> bytes:
+    part = hashlib.sha256(canonical(dump_result(result, measurements=False)))
+    part.update(np.array(result.measurements_s, dtype="<f8").tobytes())
+    return part.digest()
+
+
+def canonical(value: object) -> bytes:
+    """Return JSON data as bytes that are the same for equal data."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode()
+
+
+def _plain(item: object) -> dict[str, Any]:
+    return {name: _value(getattr(item, name)) for name in _field_names(type(item))}
+
+
+def _value(value: object) -> Any:
+    if isinstance(value, _FLAT):
+        return _plain(value)
+    if isinstance(value, tuple):
+        return [_value(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(f.name for f in fields(kind))
+    return _NAMES[kind]
+
+
+_RESULT = _field_names(Result)

@@ -1,0 +1,175 @@
+"""A record document as the project's types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tracker.errors import RecordError
+from tracker.model import (
+    Case,
+    Checkout,
+    Commit,
+    Correctness,
+    Device,
+    DeviceState,
+    Environment,
+    FirstCall,
+    Peaks,
+    Result,
+    Run,
+    Status,
+    Summary,
+    Warn,
+)
+from tracker.record.strict import parse_json, read_limited
+from tracker.record.validate import check_document
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One result with the environment and device it was measured in."""
+
+    environment: Environment
+    device: Device
+    result: Result
+
+
+def load_run(path: str | Path) -> Run:
+    """Return the run of a record file.
+
+    Raises RecordError, one line with the JSON path, for a file that is too large, not strict JSON,
+    not of schema 1, or inconsistent.
+    """
+    path = Path(path)
+    return parse_run(parse_json(read_limited(path), str(path)), str(path))
+
+
+def parse_run(data: object, name: str = "record") -> Run:
+    """Return the run of a record document: bytes of strict JSON, or already parsed."""
+    document: Any = parse_json(data, name) if isinstance(data, bytes) else data
+    check_document(document, "run", name)
+    results = tuple(result_from(item) for item in document["results"])
+    _refuse_twice(results, name)
+    return Run(
+        run_id=document["run_id"],
+        started_at=document["started_at"],
+        finished_at=document.get("finished_at"),
+        environment=environment_from(document["environment"]),
+        device=Device(**document["device"]),
+        checkout=checkout_from(document["checkout"]),
+        results=results,
+        complete=document.get("complete", True),
+        command=document.get("command"),
+        ci=dict(document.get("ci", {})),
+        notes=tuple(document.get("notes", ())),
+        demo=document.get("demo", False),
+    )
+
+
+def parse_envelope(data: object, name: str = "envelope") -> Envelope:
+    """Return what one benchmark's `extra_info["bandwatch"]` carries."""
+    document: Any = parse_json(data, name) if isinstance(data, bytes) else data
+    check_document(document, "envelope", name)
+    return Envelope(
+        environment=environment_from(document["environment"]),
+        device=Device(**document["device"]),
+        result=result_from(document["result"]),
+    )
+
+
+def _refuse_twice(results: tuple[Result, ...], name: str) -> None:
+    first: dict[str, int] = {}
+    for index, result in enumerate(results):
+        earlier = first.setdefault(result.case.fingerprint, index)
+        if earlier != index:
+            raise RecordError(
+                f"cannot read {name}: results[{index}].case is that of results[{earlier}]: "
+                f"{result.case.label[:200]}; expected each case once in a run"
+            )
+
+
+def environment_from(data: Json) -> Environment:
+    """Return an environment; the power limit becomes a float, so that its text is one."""
+    values = dict(data)
+    values["libraries"] = dict(values.get("libraries", {}))
+    return Environment(**_floats(values, ("power_limit_w",)))
+
+
+def checkout_from(data: Json) -> Checkout:
+    """Return the checkout of a run document."""
+    values = dict(data)
+    commit = values.pop("commit")
+    if commit is not None:
+        commit = Commit(**{**commit, "parents": tuple(commit.get("parents", ()))})
+    return Checkout(**{**values, "commit": commit, "notes": tuple(values.get("notes", ()))})
+
+
+def case_from(data: Json) -> Case:
+    """Return a case from its named values."""
+    values = dict(data)
+    values["shape"] = tuple(int(n) for n in values["shape"])
+    values["parameters"] = dict(values.get("parameters", {}))
+    values["version"] = int(values.get("version", 1))
+    return Case(**values)
+
+
+def result_from(data: Json) -> Result:
+    """Return one result; whole numbers given for times become floats."""
+    values = dict(data)
+    values["case"] = case_from(values["case"])
+    values["status"] = Status(values["status"])
+    values["measurements_s"] = tuple(map(float, values["measurements_s"]))
+    if (summary := values.get("summary")) is not None:
+        values["summary"] = Summary(
+            **{k: float(v) for k, v in summary.items() if k != "count"}, count=int(summary["count"])
+        )
+    values["correctness"] = Correctness(**_floats(values["correctness"], _CORRECTNESS))
+    values["first_call"] = FirstCall(**_floats(values.get("first_call", {}), _FIRST_CALL))
+    values["peaks"] = Peaks(**_floats(values.get("peaks", {}), _PEAKS))
+    for moment in ("before", "during", "after"):
+        values[moment] = _state(values.get(moment))
+    for name in ("bytes_moved", "flop", "source_line"):
+        values[name] = None if values.get(name) is None else int(values[name])
+    values["warnings"] = tuple(Warn(**w) for w in values.get("warnings", ()))
+    values["reasons"] = dict(values.get("reasons", {}))
+    for name in ("energy", "counters"):
+        values[name] = _readings(values.get(name))
+    return Result(**_floats(values, ("median_cycles",)))
+
+
+def _state(data: Json | None) -> DeviceState | None:
+    if data is None:
+        return None
+    values = _floats(data, _STATE)
+    values["throttle_reasons"] = tuple(values.get("throttle_reasons", ()))
+    if values.get("other_processes") is not None:
+        values["other_processes"] = int(values["other_processes"])
+    return DeviceState(**values)
+
+
+def _readings(data: Json | None) -> Mapping[str, Any] | None:
+    if data is None:
+        return None
+    return {k: float(v) if isinstance(v, int) else v for k, v in data.items()}
+
+
+def _floats(data: Json, names: tuple[str, ...]) -> dict[str, Any]:
+    values = dict(data)
+    for name in names:
+        value = values.get(name)
+        if value is not None:
+            values[name] = float(value)
+    return values
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.type == (float | None))
+
+
+_CORRECTNESS = _names(Correctness)
+_FIRST_CALL = _names(FirstCall)
+_PEAKS = _names(Peaks)
+_STATE = _names(DeviceState)

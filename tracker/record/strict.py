@@ -1,0 +1,119 @@
+"""Strict JSON: UTF-8, no NaN or infinity, no duplicate keys, bounded size, depth and integers."""
+
+import json
+import re
+from collections.abc import Iterable
+from math import isfinite
+from pathlib import Path
+
+from tracker.errors import RecordError
+
+MAX_BYTES = 32 * 1024 * 1024
+_INT64 = 1 << 63
+# Text that no database can hold: an escaped NUL, or half of a surrogate pair.
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class _RefusedError(ValueError):
+    """A value that JSON as we accept it cannot have."""
+
+
+def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a file that is at most `limit` long; a longer one is not read."""
+    try:
+        found = path.stat().st_size
+        if found <= limit:
+            with path.open("rb") as stream:
+                # One byte more than allowed: a pipe or a growing file has no size to trust.
+                data = stream.read(limit + 1)
+            found = len(data)
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror or error}") from error
+    if found > limit:
+        raise RecordError(
+            f"cannot read {path}: {found:,} bytes; expected at most {limit:,}; "
+            "split the run into shards that share its run id"
+        )
+    return data
+
+
+def parse_json(data: bytes, name: str) -> object:
+    """Return the value of strict JSON text. `name` is what an error calls the input."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"cannot read {name}: byte {error.start} is not UTF-8; expected JSON in UTF-8"
+        ) from error
+    try:
+        value: object = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+        )
+        if _SUSPECT.search(data):
+            _refuse_unstorable(value)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise RecordError(f"cannot read {name}: not JSON at {where}: {error.msg}") from error
+    except _RefusedError as error:
+        raise RecordError(f"cannot read {name}: {error}") from error
+    except RecursionError as error:
+        raise RecordError(f"cannot read {name}: nested too deep; expected a record") from error
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f"duplicate key {shorten(twice)}; expected each key once")
+    return found
+
+
+def _constant(text: str) -> float:
+    raise _RefusedError(f"{text} is not JSON; expected null with a reason under `reasons`")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise _RefusedError(f"number {shorten(text)} is beyond a 64-bit float")
+    return value
+
+
+def _bounded(text: str) -> int:
+    # Length first: int() of a very long text is slow, and refused by Python beyond 4,300 digits.
+    value = int(text) if len(text) <= 20 else _INT64
+    if not -_INT64 <= value < _INT64:
+        raise _RefusedError(f"integer {shorten(text)} is beyond 64 bits")
+    return value
+
+
+def _refuse_unstorable(value: object) -> None:
+    stack: list[object] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            if _UNSTORABLE.search(item):
+                raise _RefusedError(f"text {shorten(item)} holds NUL or half of a surrogate pair")
+        elif isinstance(item, dict):
+            stack.extend(_both(item.items()))
+        elif isinstance(item, list):
+            stack.extend(item)
+
+
+def _both(items: Iterable[tuple[object, object]]) -> Iterable[object]:
+    for key, value in items:
+        yield key
+        yield value
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """Return a value as one short printable line for an error message."""
+    text = ascii(value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

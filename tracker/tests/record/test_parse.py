@@ -1,0 +1,260 @@
+"""The record: what is read comes back equal, and what is wrong is told in one line."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.errors import RecordError
+from tracker.model import Correctness, Status
+from tracker.record import (
+    MAX_BYTES,
+    digest,
+    dump_envelope,
+    dump_run,
+    load_run,
+    parse_envelope,
+    parse_run,
+    write_run,
+)
+from tracker.record.parse import Envelope
+from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run, sha
+
+
+def document(**more: Any) -> Any:
+    return copy.deepcopy(json.loads(json.dumps({**dump_run(make_run()), **more})))
+
+
+def refused(data: object) -> str:
+    with pytest.raises(RecordError) as caught:
+        parse_run(data, "run.json")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("cannot read run.json")
+    assert len(message) < 500
+    return message
+
+
+def with_change(path: str, value: object) -> Any:
+    data = document()
+    *steps, last = path.split(".")
+    target = data
+    for step in steps:
+        target = target[int(step) if step.isdigit() else step]
+    target[int(last) if last.isdigit() else last] = value
+    return data
+
+
+def test_a_run_comes_back_equal() -> None:
+    run = make_run()
+    assert parse_run(document()) == run
+    assert parse_run(json.dumps(document()).encode()) == run
+
+
+def test_an_envelope_comes_back_equal() -> None:
+    envelope = Envelope(H200, DEVICE, make_result())
+    assert parse_envelope(json.loads(json.dumps(dump_envelope(envelope)))) == envelope
+
+
+def test_absent_and_null_fields_are_the_same_run() -> None:
+    data = document()
+    for name in ("command", "ci", "notes"):
+        data.pop(name)
+    explicit = document(command=None, ci={}, notes=[])
+    assert digest(parse_run(data)) == digest(parse_run(explicit))
+
+
+def test_the_digest_ignores_order_and_sees_the_last_bit_of_a_measurement() -> None:
+    run = make_run()
+    assert digest(replace(run, results=run.results[::-1])) == digest(run)
+    sample = list(run.results[0].measurements_s)
+    sample[0], sample[1] = sample[1], sample[0]
+    other = replace(run.results[0], measurements_s=tuple(sample))
+    assert digest(replace(run, results=(other, run.results[1]))) != digest(run)
+
+
+def test_whole_numbers_and_floats_are_one_value() -> None:
+    data = with_change("environment.power_limit_w", 700)
+    assert digest(parse_run(data)) == digest(make_run())
+
+
+@given(
+    st.dictionaries(
+        st.text("abc", min_size=1), st.floats(allow_nan=False, allow_infinity=False), max_size=9
+    )
+)
+def test_every_finite_float_survives_the_round_trip(readings: dict[str, float]) -> None:
+    run = make_run(results=(replace(make_result(), energy=readings),))
+    assert parse_run(json.dumps(dump_run(run)).encode()) == run
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (b"", "not JSON at line 1 column 1"),
+        (b"{", "not JSON"),
+        (b'{"schema": 1, "schema": 1}', "duplicate key 'schema'"),
+        (b'{"schema": NaN}', "NaN is not JSON"),
+        (b'{"schema": -Infinity}', "-Infinity is not JSON"),
+        (b'{"schema": 1e999}', "beyond a 64-bit float"),
+        (b'{"schema": 9223372036854775808}', "beyond 64 bits"),
+        (b'{"schema": ' + b"9" * 5000 + b"}", "beyond 64 bits"),
+        (b'{"schema": "\\u0000"}', "NUL"),
+        (b'{"schema": "\\ud800"}', "surrogate"),
+        (b'{"schema": "\xff"}', "byte 12 is not UTF-8"),
+        (b"[" * 100_000, "nested too deep"),
+        (b"[]", "expected a JSON object"),
+        (b"{}", "schema is None; expected 1"),
+        (b'{"schema": true}', "schema is True; expected 1"),
+        (b'{"schema": 1.0}', "schema is 1.0; expected 1"),
+        (b'{"schema": 2}', "record schema 2; this version reads up to 1; upgrade bandwatch"),
+        (b'{"schema": 1, "kind": "result"}', "must contain"),
+    ],
+)
+def test_text_that_is_no_record_is_refused(text: bytes, part: str) -> None:
+    assert part in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "part"),
+    [
+        ("run_id", "short", "run_id must match pattern"),
+        ("run_id", "../../etc/passwd", "run_id must match"),
+        (
+            "started_at",
+            "2026-13-01T00:00:00Z",
+            "started_at is '2026-13-01T00:00:00Z'; expected a date that exists",
+        ),
+        ("started_at", "yesterday", "started_at must match"),
+        ("results.0.case.shape", [-1], "results[0].case.shape[0] must be"),
+        ("results.1.case.parameters", {"x": [1, 2]}, "results[1].case.parameters.x must be"),
+        ("results.0.status", "fine", "results[0].status must be one of"),
+        (
+            "results.0.measurements_s",
+            [1e-4, 0],
+            "results[0].measurements_s[1] must be above 0; found 0",
+        ),
+        (
+            "results.0.measurements_s",
+            [1e-4, True],
+            "results[0].measurements_s[1] must be a number; found True",
+        ),
+        (
+            "results.0.measurements_s",
+            [1e-4, "1"],
+            "results[0].measurements_s[1] must be a number; found '1'",
+        ),
+        (
+            "results.0.measurements_s",
+            [1e-4, None],
+            "results[0].measurements_s[1] must be a number; found None",
+        ),
+        ("results.0.measurements_s", [1e-4], "results[0].summary.count is 6 for 1 measurements"),
+        ("results.0.measurements_s", [], "results[0] has a summary without measurements"),
+        ("results.0.summary", None, "results[0].summary is null beside 6 measurements"),
+        (
+            "results.0.summary.median_s",
+            1.3001e-4,
+            "results[0].summary.median_s is 0.00013001 but its measurements give",
+        ),
+        ("results.0.summary.stddev_s", 0, "results[0].summary.stddev_s is 0 but"),
+        ("results.0.summary.q1_s", 1.4e-4, "results[0].summary is not in order"),
+        (
+            "results.0.correctness",
+            {"checked": False},
+            "status is ok although correctness was not checked",
+        ),
+        (
+            "results.0.correctness",
+            {"checked": True},
+            "correctness says checked True but passed None",
+        ),
+        (
+            "results.0.correctness",
+            {"checked": True, "passed": False},
+            "status is ok although correctness failed",
+        ),
+        ("results.0.status", "incorrect", "status is incorrect but correctness.passed is True"),
+        ("results.0.status", "error", "status is error but it carries measurements"),
+        ("checkout.commit.sha", "abc", "checkout.commit.sha must match"),
+        ("checkout.commit.parents", [sha(1)], "parents names the commit itself"),
+        ("checkout.commit.author_time", "2026-02-30T00:00:00Z", "expected a date that exists"),
+        ("environment.gpu_model", "", "environment.gpu_model must be longer"),
+        ("device", {}, "device must contain"),
+        ("surprise", 1, "must not contain {'surprise'}"),
+    ],
+)
+def test_a_bad_field_is_named_by_its_path(path: str, value: object, part: str) -> None:
+    assert part in refused(with_change(path, value))
+
+
+def test_one_case_twice_in_a_run_is_refused() -> None:
+    data = document()
+    twin = copy.deepcopy(data["results"][0])
+    twin["case"]["parameters"] = {}
+    data["results"].append(twin)
+    assert "results[2].case is that of results[0]" in refused(data)
+
+
+def test_the_order_of_parameters_is_no_part_of_a_case() -> None:
+    data = document()
+    data["results"][0]["case"]["parameters"] = {"a": 1, "b": 2}
+    data["results"][1] = copy.deepcopy(data["results"][0])
+    data["results"][1]["case"]["parameters"] = {"b": 2, "a": 1}
+    assert "results[1].case is that of results[0]" in refused(data)
+
+
+def test_a_sample_of_one_has_no_spread() -> None:
+    run = make_run(results=(make_result(sample=[1e-4]),))
+    assert parse_run(dump_run(run)) == run
+
+
+def test_an_incorrect_result_stores_no_time() -> None:
+    wrong = replace(
+        make_result(make_case("add")),
+        status=Status.INCORRECT,
+        measurements_s=(),
+        summary=None,
+        correctness=Correctness(checked=True, passed=False, worst_error=2.5, bound=0.0),
+        reasons={"measurements_s": "the output is wrong"},
+    )
+    run = make_run(results=(wrong,))
+    assert parse_run(dump_run(run)) == run
+
+
+def test_a_file_above_the_limit_is_refused_without_being_read(tmp_path: Path) -> None:
+    path = tmp_path / "big.json"
+    with path.open("wb") as stream:
+        stream.truncate(50 * 1024 * 1024)
+    with pytest.raises(RecordError, match=r"52,428,800 bytes; expected at most 33,554,432"):
+        load_run(path)
+
+
+def test_the_limit_holds_for_input_without_a_size() -> None:
+    with pytest.raises(RecordError, match=f"expected at most {MAX_BYTES:,}"):
+        load_run("/dev/zero")
+
+
+def test_a_missing_file_or_a_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="No such file"):
+        load_run(tmp_path / "none.json")
+    with pytest.raises(RecordError, match="Is a directory"):
+        load_run(tmp_path)
+
+
+def test_a_written_record_is_read_back(tmp_path: Path) -> None:
+    write_run(make_run(), tmp_path / "run.json")
+    assert load_run(tmp_path / "run.json") == make_run()
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_run_with_nan_is_not_written(tmp_path: Path) -> None:
+    run = make_run(results=(replace(make_result(), median_cycles=float("nan")),))
+    with pytest.raises(RecordError, match="expected null"):
+        write_run(run, tmp_path / "run.json")
+    assert not list(tmp_path.iterdir())
