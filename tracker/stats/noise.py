@@ -1,0 +1,59 @@
+"""How far the median of a whole run wanders when nothing changed.
+
+A sample of one process does not contain this noise: memory layout, clocks and heat are drawn once
+per process. It is learned from a series' own runs; before there are any, a prior stands in.
+"""
+
+from dataclasses import dataclass
+from math import hypot
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+# One H200, eight fresh processes: 1.9 % at 5.3 us, 0.7 % at 13, 0.3 % at 37, 0.04 % from 131 us.
+# That is an absolute jitter of about 0.1 us and a small share of the time; both rounded up.
+GPU_JITTER_S = 0.12e-6
+GPU_SHARE = 0.0006
+# Two shared cores, ten fresh processes: 2-7 % inside the cache, at times a factor of two outside.
+CPU_JITTER_S = 2e-6
+CPU_SHARE = 0.08
+# A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
+SPREAD_SHARE = 0.1
+# The prior counts like this many runs already seen.
+PRIOR_RUNS = 6.0
+# Two boards of one model: 0.4-1.2 % apart in time, 0.1-0.2 % in copy fraction.
+BOARD_COPY_FRACTION = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard deviation between runs (in logarithm), its degrees of freedom and its source."""
+
+    sigma: float
+    degrees: float
+    source: str
+
+
+def prior(duration_s: float, backend: str, spread: float = 0.0) -> Noise:
+    """Return the noise to expect of launches of `duration_s` on a "cuda" or "cpu" backend."""
+    jitter, share = (GPU_JITTER_S, GPU_SHARE) if backend == "cuda" else (CPU_JITTER_S, CPU_SHARE)
+    sigma = max(hypot(jitter / duration_s, share), SPREAD_SHARE * spread)
+    return Noise(sigma, PRIOR_RUNS, f"prior for {backend} at this duration")
+
+
+def learn(noise: Noise, *groups: Array) -> Noise:
+    """Return the prior updated by groups of run values (in logarithm), each around its own mean.
+
+    The variance is the mean of the prior's and the observed one, weighted by their degrees of
+    freedom (the scaled inverse chi-square update).
+    """
+    squares = sum(float(np.sum((g - g.mean()) ** 2)) for g in groups if g.size)
+    seen = sum(g.size - 1 for g in groups if g.size)
+    if seen == 0:
+        return noise
+    degrees = noise.degrees + seen
+    sigma = float(np.sqrt((noise.degrees * noise.sigma**2 + squares) / degrees))
+    runs = sum(g.size for g in groups)
+    return Noise(sigma, degrees, f"{runs} runs of this series and the {noise.source}")

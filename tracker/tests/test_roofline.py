@@ -1,0 +1,60 @@
+"""The roofline against figures worked out by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.roofline import Roof, place
+
+A100 = Roof(2039e9, 19.5e12)
+
+
+def test_the_ridge_of_an_a100_is_as_published() -> None:
+    assert A100.ridge == pytest.approx(9.56, abs=0.01)
+
+
+def test_a_vector_add_is_memory_bound_at_one_twelfth_flop_a_byte() -> None:
+    n = 1 << 20
+    point = place(seconds=12 * n / 1.5e12, bytes_moved=12 * n, flop=n, roof=A100)
+    assert point.intensity == pytest.approx(1 / 12)
+    assert point.memory_bound
+    assert point.attainable_flop_per_s == pytest.approx(2039e9 / 12)
+    assert point.fraction == pytest.approx(1.5 / 2.039)
+
+
+def test_beyond_the_ridge_arithmetic_is_the_limit() -> None:
+    point = place(seconds=1.0, bytes_moved=10**9, flop=10**13, roof=A100)
+    assert not point.memory_bound
+    assert point.attainable_flop_per_s == A100.flop_per_s
+    assert point.fraction == pytest.approx(10 / 19.5)
+
+
+def test_a_copy_without_arithmetic_is_placed_by_bandwidth() -> None:
+    assert place(seconds=1.0, bytes_moved=10**12, flop=0, roof=A100).fraction == pytest.approx(
+        1 / 2.039
+    )
+
+
+@given(st.floats(0, 1e4), st.floats(0, 1e4))
+def test_the_roof_never_falls_and_never_exceeds_either_ceiling(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert A100.attainable(low) <= A100.attainable(high) <= A100.flop_per_s
+    assert A100.attainable(low) <= A100.bytes_per_s * low
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"seconds": 0.0, "bytes_moved": 1, "flop": 1},
+        {"seconds": 1.0, "bytes_moved": 0, "flop": 1},
+        {"seconds": 1.0, "bytes_moved": 1, "flop": -1},
+    ],
+)
+def test_impossible_figures_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="cannot place"):
+        place(**bad, roof=A100)  # type: ignore[arg-type]
+
+
+def test_a_roof_without_ceiling_is_refused() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        Roof(0, 1)

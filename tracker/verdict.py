@@ -1,0 +1,312 @@
+"""Whether head is slower than base: the verdict, what it rests on, and the exit code it leads to.
+
+A verdict needs both: an effect worth telling and evidence against chance. Effects and intervals of
+a verdict are relative changes of bandwidth (negative = regression).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tracker.errors import ExitCode
+from tracker.evidence import Evidence, weigh
+from tracker.model import Case, VerdictKind
+from tracker.reasons import Reason, ReasonCode
+from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
+from tracker.stats.compare import Comparison, runs_to_decide
+from tracker.stats.noise import Noise
+from tracker.units import percent
+
+__all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What counts as a change, and how sure one must be.
+
+    `minimal_effect`: smaller changes are never called. `confidence` of the interval; with it comes
+    the share of unchanged cases that are called by chance. `suspicion`: p-value below which a case
+    that is not called is undecided, to be measured again. `resolution`: a comparison that could
+    not have shown a loss this large is undecided. `stale_after_days`: None calls no baseline stale.
+    """
+
+    minimal_effect: float = 0.005
+    confidence: float = 0.999
+    suspicion: float = 0.01
+    resolution: float = 0.5
+    min_measurements: int = 6
+    stale_after_days: float | None = 30.0
+    # Unchanged machine code makes a change of speed unlikely: ten times the evidence is asked for.
+    same_code_factor: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was concluded of one case, and on what grounds.
+
+    `effect` and `interval` are relative changes of bandwidth, None where nothing could be compared.
+    `metric` is what decided: "time", or "copy fraction" between two boards. `detectable` is the
+    smallest loss that this comparison would have shown. `more_runs` of head would decide it.
+    """
+
+    case: Case
+    kind: VerdictKind
+    reasons: tuple[Reason, ...]
+    effect: float | None = None
+    interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    metric: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    noise: Noise | None = None
+    detectable: float | None = None
+    more_runs: int | None = None
+    baseline_rule: str = ""
+    what_would_decide: str = ""
+
+    def has(self, code: ReasonCode) -> bool:
+        """Return whether the code is among the reasons."""
+        return any(reason.code is code for reason in self.reasons)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that this verdict alone leads to."""
+        if self.kind is VerdictKind.REGRESSION:
+            return ExitCode.REGRESSION
+        if self.kind is not VerdictKind.UNDECIDED:
+            return ExitCode.OK
+        return _worst(reason.exit_code for reason in self.reasons)
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> ExitCode:
+    """Return the exit code of a suite: regression before unfit before undecided before ok.
+
+    No verdict at all is undecided: nothing was measured. A case without a baseline is no error.
+    """
+    codes = [verdict.exit_code for verdict in verdicts]
+    return _worst(codes) if codes else ExitCode.UNDECIDED
+
+
+def _worst(codes: Iterable[ExitCode]) -> ExitCode:
+    order = (ExitCode.OK, ExitCode.UNDECIDED, ExitCode.UNFIT, ExitCode.REGRESSION)
+    return max(codes, key=order.index, default=ExitCode.OK)
+
+
+def judge(base: Side | None, head: Side | None, policy: Policy = Policy()) -> Verdict:
+    """Return the verdict on head against base; both of the same case, else ValueError.
+
+    `base` None means that no baseline was found, `head` None that the case vanished from a run that
+    should have had it.
+    """
+    if head is None:
+        return _vanished(base)
+    if base is None:
+        why = Reason(
+            ReasonCode.NO_BASELINE, "no earlier comparable result: this one becomes the baseline"
+        )
+        found = (*flaws(head, "head", policy.min_measurements), why)
+        return Verdict(head.result.case, VerdictKind.UNDECIDED, found)
+    if base.result.case.fingerprint != head.result.case.fingerprint:
+        raise ValueError(
+            f"cannot compare {base.result.case.label} with {head.result.case.label}: not one case"
+        )
+    obstacles = _obstacles(base, head, policy)
+    if (zero := _drop_to_zero(base, head)) is not None:
+        return zero
+    evidence = weigh(base, head, _confidence(base, head, policy))
+    if not evidence:
+        return Verdict(head.result.case, VerdictKind.UNDECIDED, obstacles, baseline_rule=base.rule)
+    return _conclude(base, head, policy, obstacles, evidence)
+
+
+def _vanished(base: Side | None) -> Verdict:
+    if base is None:
+        raise ValueError("cannot judge: neither base nor head is given")
+    message = "the baseline run has this case, the run that was judged does not"
+    return Verdict(
+        base.result.case,
+        VerdictKind.UNDECIDED,
+        (Reason(ReasonCode.VANISHED, message),),
+        baseline_rule=base.rule,
+        what_would_decide="run the whole suite, or remove the case on purpose",
+    )
+
+
+def _drop_to_zero(base: Side, head: Side) -> Verdict | None:
+    if head.result.bandwidth != 0 or not base.result.bandwidth:
+        return None
+    why = Reason(ReasonCode.DROP_TO_ZERO, "bandwidth fell to zero: head moved no bytes")
+    return Verdict(
+        head.result.case,
+        VerdictKind.REGRESSION,
+        (why,),
+        -1.0,
+        (-1.0, -1.0),
+        baseline_rule=base.rule,
+    )
+
+
+def _obstacles(base: Side, head: Side, policy: Policy) -> tuple[Reason, ...]:
+    """Return what keeps the two from being judged, whatever the numbers say."""
+    found = [
+        *flaws(head, "head", policy.min_measurements),
+        *flaws(base, "base", policy.min_measurements),
+    ]
+    if fields := environment_difference(base.environment, head.environment):
+        message = f"environments differ in {'; '.join(fields)}: measure the base again in this one"
+        found.append(Reason(ReasonCode.OTHER_ENVIRONMENT, message))
+    return tuple(found)
+
+
+def _confidence(base: Side, head: Side, policy: Policy) -> float:
+    factor = policy.same_code_factor if _same_code(base, head) else 1.0
+    return 1 - (1 - policy.confidence) / factor
+
+
+def _same_code(base: Side, head: Side) -> bool:
+    code = head.result.code_fingerprint
+    return code is not None and code == base.result.code_fingerprint
+
+
+def _conclude(
+    base: Side,
+    head: Side,
+    policy: Policy,
+    obstacles: tuple[Reason, ...],
+    evidence: tuple[Evidence, ...],
+) -> Verdict:
+    boards = other_device(base, head)
+    decisive = next(
+        (e for e in evidence if e.metric == ("copy fraction" if boards else "time")), None
+    )
+    if boards:
+        obstacles, note = _other_board(obstacles, found=decisive is not None)
+    else:
+        note = ()
+    decisive = decisive or evidence[0]
+    kind, why = _decide(decisive, evidence, policy)
+    if kind is VerdictKind.NO_CHANGE:
+        obstacles += _stale(base, head, policy)
+    if obstacles:
+        kind = VerdictKind.UNDECIDED
+    notes = (*note, *_code_note(base, head, kind), *remarks(base, head))
+    more = _more_runs(decisive, why.code, policy)
+    return Verdict(
+        case=head.result.case,
+        kind=kind,
+        reasons=(*obstacles, why, *notes),
+        effect=decisive.bandwidth_effect,
+        interval=decisive.bandwidth_interval,
+        p_value=decisive.comparison.p_value,
+        metric=decisive.metric,
+        evidence=evidence,
+        noise=decisive.comparison.noise,
+        detectable=decisive.comparison.detectable,
+        more_runs=more if kind is VerdictKind.UNDECIDED else None,
+        baseline_rule=base.rule,
+        what_would_decide=_what_would_decide(kind, obstacles, more),
+    )
+
+
+def _decide(
+    decisive: Evidence, evidence: tuple[Evidence, ...], policy: Policy
+) -> tuple[VerdictKind, Reason]:
+    c, effect = decisive.comparison, decisive.bandwidth_effect
+    change = f"{percent(effect, signed=True)} bandwidth by {decisive.metric}"
+    relevant = abs(effect) >= policy.minimal_effect
+    if c.significant and relevant:
+        if (moved := _clock_moved(decisive, evidence, policy)) is not None:
+            return VerdictKind.UNDECIDED, moved
+        kind = VerdictKind.REGRESSION if effect < 0 else VerdictKind.IMPROVEMENT
+        return kind, Reason(ReasonCode.SIGNIFICANT, f"{change}, p = {c.p_value:.1g}, {_noise(c)}")
+    if c.significant:
+        message = f"{change} is real but below the {percent(policy.minimal_effect)} that matters"
+        return VerdictKind.NO_CHANGE, Reason(ReasonCode.SMALL_EFFECT, message)
+    if c.p_value < policy.suspicion and relevant:
+        message = (
+            f"{change}, p = {c.p_value:.1g}: too large to dismiss, too weak to call; {_noise(c)}"
+        )
+        return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
+    if c.detectable > policy.resolution:
+        message = f"could only have shown a loss of {percent(c.detectable)}; {_noise(c)}"
+        return VerdictKind.UNDECIDED, Reason(ReasonCode.TOO_NOISY, message)
+    message = (
+        f"{change} is within noise; a loss of {percent(c.detectable)} would have shown; {_noise(c)}"
+    )
+    return VerdictKind.NO_CHANGE, Reason(ReasonCode.WITHIN_NOISE, message)
+
+
+def _noise(comparison: Comparison) -> str:
+    return f"noise between runs {percent(comparison.noise.sigma)} ({comparison.noise.source})"
+
+
+def _clock_moved(
+    decisive: Evidence, evidence: tuple[Evidence, ...], policy: Policy
+) -> Reason | None:
+    """Return the reason when time changed and cycles did not: the clock moved, not the kernel."""
+    cycles = next((e for e in evidence if e.metric == "cycles"), None)
+    if decisive.metric != "time" or cycles is None:
+        return None
+    same_way = cycles.bandwidth_effect * decisive.bandwidth_effect > 0
+    if (
+        same_way
+        and abs(cycles.bandwidth_effect) >= policy.minimal_effect
+        and cycles.comparison.significant
+    ):
+        return None
+    word = "slower" if decisive.bandwidth_effect < 0 else "faster"
+    message = (
+        f"time says {percent(decisive.bandwidth_effect, signed=True)}, cycles say "
+        f"{percent(cycles.bandwidth_effect, signed=True)}: a {word} clock, not {word} code"
+    )
+    return Reason(ReasonCode.CLOCK_MOVED, message)
+
+
+def _other_board(
+    obstacles: tuple[Reason, ...], *, found: bool
+) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+    """Return obstacles and notes of a comparison across two boards of one model."""
+    if found:
+        message = (
+            "another board of the same model: judged by the fraction of its own copy bandwidth"
+        )
+        return obstacles, (Reason(ReasonCode.OTHER_DEVICE, message),)
+    message = "another board of the same model, and no copy bandwidth on both sides to judge by"
+    return (*obstacles, Reason(ReasonCode.NO_COPY, message)), ()
+
+
+def _stale(base: Side, head: Side, policy: Policy) -> tuple[Reason, ...]:
+    age, limit = age_days(base, head), policy.stale_after_days
+    if age is None or limit is None or age <= limit:
+        return ()
+    message = (
+        f"the baseline is {age:.0f} days older than head, at most {limit:.0f} are trusted: "
+        "measure the base again"
+    )
+    return (Reason(ReasonCode.STALE_BASELINE, message),)
+
+
+def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
+    if not _same_code(base, head):
+        return ()
+    message = "the kernel's machine code is the same on both sides"
+    if kind in {VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT}:
+        message += ": look for the cause in the environment or in how it is launched"
+    return (Reason(ReasonCode.SAME_CODE, message),)
+
+
+def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
+    c = decisive.comparison
+    if code is ReasonCode.SUSPICIOUS:
+        return runs_to_decide(c, policy.confidence)
+    if code is ReasonCode.TOO_NOISY:
+        return runs_to_decide(replace(c, effect=policy.resolution), policy.confidence)
+    return None
+
+
+def _what_would_decide(kind: VerdictKind, obstacles: tuple[Reason, ...], more: int | None) -> str:
+    if kind is not VerdictKind.UNDECIDED:
+        return ""
+    if obstacles:
+        return f"remove the obstacle: {obstacles[0].message}"
+    if more is None:
+        return "measure both commits in turn (bandwatch ab), or quieten the machine"
+    return f"measure head {more} more {'time' if more == 1 else 'times'} in fresh processes"
