@@ -1,0 +1,61 @@
+"""What every chart shares: the pair of chart and sentence, the commit axis, limits."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+import altair as alt
+
+# More marks than this slow the page; beyond it, the read layer aggregates and the page says so.
+MAX_MARKS = 5_000
+_TICKS = 10
+# Streamlit fits axis, title and legend into a chart's height: what they take, in pixels.
+X_AXIS = 72
+LEGEND = 44
+
+
+# The labels of rows, each a case, a side or an implementation: all of them, not clipped.
+ROWS = alt.Axis(labelLimit=420, labelOverlap=False, ticks=False, domain=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A chart and one sentence that says what it shows, for people who do not see it."""
+
+    chart: alt.TopLevelMixin
+    alt: str
+
+
+def commit_axis(labels: Sequence[str], *, ticks: int = _TICKS) -> alt.Axis:
+    """Return an axis over positions 0..n-1 whose labels are short commit ids.
+
+    Only a few positions are labelled: every commit would be unreadable, and a long list of labels
+    would travel with every chart.
+    """
+    step = max(1, -(-len(labels) // ticks))
+    shown = list(range(len(labels) - 1, -1, -step))[::-1]
+    names = json.dumps({str(i): labels[i] for i in shown})
+    return alt.Axis(
+        values=shown,
+        labelExpr=f"{names}[toString(datum.value)]",
+        labelFont="monospace",
+        labelFontSize=11,
+        labelOverlap="greedy",
+        grid=False,
+        title=None,
+    )
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Return round values for a logarithmic axis: powers of ten, and 2 and 5 in a short span."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    steps = (1, 2, 5) if last - first <= 4 else (1,)
+    return [
+        m * 10.0**e for e in range(first, last + 1) for m in steps if low <= m * 10.0**e <= high
+    ]
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun: `1 commit`, `3 commits`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,177 @@
+"""Every implementation of a kernel side by side: bars for one case, lines over sizes, models."""
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.base import LEGEND, ROWS, X_AXIS, Described, plural
+from dashboard.metrics import Metric
+from dashboard.palette import DASHES, MAX_LINES, Palette
+from tracker import units
+
+_ROW = 30
+
+
+def ladder_chart(
+    rungs: pd.DataFrame, metric: Metric, colours: Palette, reference: float | None = None
+) -> Described:
+    """Return one bar an implementation for one shape, best first, from zero.
+
+    `rungs`: implementation, value in base units. `reference` is a rule across the bars: the
+    same-size copy's bandwidth, or its share.
+    """
+    scale = metric.scale(rungs["value"])
+    ordered = rungs.sort_values("value", ascending=not metric.higher_is_better)
+    shown = ordered.assign(
+        scaled=ordered["value"] / scale.per, text=[metric.text(v) for v in ordered["value"]]
+    )
+    names = list(shown["implementation"])
+    y = alt.Y("implementation:N", sort=names, title=None, axis=ROWS)
+    x = alt.X(
+        "scaled:Q",
+        title=f"{metric.title} ({scale.unit})",
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(tickCount=7, format="~f"),
+    )
+    base = alt.Chart(shown)
+    layers = [
+        base.mark_bar(color=colours.lines[1], opacity=0.55, height=16).encode(x=x, y=y),
+        base.mark_text(align="left", dx=5, color=colours.text).encode(x=x, y=y, text="text:N"),
+    ]
+    if reference is not None:
+        rule = alt.Chart(pd.DataFrame({"scaled": [reference / scale.per], "what": ["copy"]}))
+        layers.append(
+            rule.mark_rule(color=colours.muted, strokeDash=[5, 3]).encode(
+                x=x, tooltip=alt.Tooltip("what:N", title="same-size")
+            )
+        )
+    chart = alt.layer(*layers).properties(height=_ROW * len(shown) + X_AXIS, width="container")
+    best = shown.iloc[0]
+    told = f"{metric.title} of {plural(len(shown), 'implementation')}"
+    return Described(chart, f"{told}; best is {best['implementation']} with {best['text']}.")
+
+
+def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Described:
+    """Return one line an implementation over the bytes moved, on a logarithmic axis.
+
+    `sizes`: implementation, bytes_moved, value in base units, label. At most six implementations.
+    """
+    scale = metric.scale(sizes["value"])
+    shown = sizes.assign(
+        scaled=sizes["value"] / scale.per,
+        text=[metric.text(v) for v in sizes["value"]],
+        size_text=[units.size(int(v)) for v in sizes["bytes_moved"]],
+    )
+    names = sorted(set(shown["implementation"]))[:MAX_LINES]
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolSize=400)
+    log_time = metric.name == "time"
+    chart = (
+        alt.Chart(shown[shown["implementation"].isin(names)])
+        .mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=1.6)
+        .encode(
+            x=alt.X(
+                "bytes_moved:Q",
+                title="Bytes moved",
+                scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+                axis=alt.Axis(
+                    tickCount=8,
+                    labelExpr=_size_label(),
+                    labelOverlap="greedy",
+                ),
+            ),
+            y=alt.Y(
+                "scaled:Q",
+                title=f"{metric.title} ({scale.unit})",
+                scale=alt.Scale(type="log" if log_time else "linear", zero=not log_time),
+                axis=alt.Axis(format="~f", tickCount=6),
+            ),
+            color=alt.Color(
+                "implementation:N",
+                sort=names,
+                legend=legend,
+                scale=alt.Scale(domain=names, range=list(colours.lines[: len(names)])),
+            ),
+            strokeDash=alt.StrokeDash(
+                "implementation:N",
+                sort=names,
+                legend=legend,
+                scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
+            ),
+            tooltip=[
+                alt.Tooltip("label:N", title="case"),
+                alt.Tooltip("size_text:N", title="bytes moved"),
+                alt.Tooltip("text:N", title=metric.title.lower()),
+            ],
+        )
+        .properties(height=300, width="container")
+    )
+    return Described(
+        chart,
+        f"{metric.title} over bytes moved for {', '.join(names) or 'no implementation'}.",
+    )
+
+
+def _size_label() -> str:
+    """Return a Vega expression that writes a number of bytes in binary units."""
+    steps = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+    text = "format(datum.value, '~g') + ' B'"
+    for unit, size in reversed(steps):
+        text = f"datum.value >= {size} ? format(datum.value / {size}, '.3~g') + ' {unit}' : {text}"
+    return text
+
+
+def models_chart(rows: pd.DataFrame, colours: Palette) -> Described:
+    """Return percent of theoretical peak per implementation and GPU model.
+
+    `rows`: gpu_model, implementation, fraction of theoretical peak, text.
+    """
+    models = sorted(set(rows["gpu_model"]))
+    shown = rows.assign(percent=rows["fraction"] * 100)
+    names = list(
+        shown.groupby("implementation", observed=True)["percent"]
+        .max()
+        .sort_values(ascending=False)
+        .index
+    )
+    shapes = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
+    legend = alt.Legend(orient="top", title=None, labelLimit=360)
+    chart = (
+        alt.Chart(shown)
+        .mark_point(size=80, filled=True, opacity=0.95)
+        .encode(
+            x=alt.X(
+                "percent:Q",
+                title="% of theoretical peak",
+                scale=alt.Scale(zero=True),
+                axis=alt.Axis(tickCount=7),
+            ),
+            y=alt.Y("implementation:N", sort=names, title=None, axis=ROWS),
+            color=alt.Color(
+                "gpu_model:N",
+                sort=models,
+                legend=legend,
+                scale=alt.Scale(
+                    domain=models,
+                    range=[colours.lines[i % MAX_LINES] for i in range(len(models))],
+                ),
+            ),
+            shape=alt.Shape(
+                "gpu_model:N",
+                sort=models,
+                legend=legend,
+                scale=alt.Scale(
+                    domain=models, range=[shapes[i % len(shapes)] for i in range(len(models))]
+                ),
+            ),
+            tooltip=[
+                alt.Tooltip("gpu_model:N", title="GPU model"),
+                alt.Tooltip("implementation:N"),
+                alt.Tooltip("text:N", title="of peak"),
+            ],
+        )
+        .properties(height=_ROW * len(names) + X_AXIS + LEGEND, width="container")
+    )
+    return Described(
+        chart,
+        f"Percent of theoretical peak of {plural(len(names), 'implementation')} on "
+        f"{', '.join(models) or 'no GPU'}.",
+    )
