@@ -1,0 +1,170 @@
+"""One judged case as a row: base values for machines, marks and reasons for people."""
+
+from dataclasses import dataclass
+
+from tracker.model import Result, Status, VerdictKind
+from tracker.reasons import ReasonCode
+from tracker.report.document import Column, Kind, Row, Tone, Value
+from tracker.units import bandwidth, percent, seconds
+from tracker.verdict import Verdict
+
+NO_BASELINE = "no baseline"
+_WRONG = {Status.INCORRECT: "incorrect", Status.ERROR: "error"}
+# Outcomes in the order of a report, each with its mark.
+MARKS = {
+    "incorrect": "! incorrect",
+    "error": "! error",
+    VerdictKind.REGRESSION.value: "▲ slower",
+    VerdictKind.IMPROVEMENT.value: "▼ faster",
+    VerdictKind.UNDECIDED.value: "? undecided",
+    NO_BASELINE: "? no baseline",
+    VerdictKind.NO_CHANGE.value: "= no change",
+}
+OUTCOMES = tuple(MARKS)
+_TONES = {
+    "incorrect": Tone.WORSE,
+    "error": Tone.WORSE,
+    VerdictKind.REGRESSION.value: Tone.WORSE,
+    VerdictKind.IMPROVEMENT.value: Tone.BETTER,
+    VerdictKind.UNDECIDED.value: Tone.WARNING,
+}
+# What the mark of an unchanged case says already.
+_SAID_BY_MARK = frozenset({ReasonCode.WITHIN_NOISE, ReasonCode.SAME_CODE})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One case: its verdict, its result (None when it vanished), and remarks from the settings."""
+
+    verdict: Verdict
+    result: Result | None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """The verdict's kind, or `incorrect`, `error`, `no baseline` where that says more."""
+        if self.result is not None and self.result.status in _WRONG:
+            return _WRONG[self.result.status]
+        if self.verdict.has(ReasonCode.NO_BASELINE):
+            return NO_BASELINE
+        return self.verdict.kind.value
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """Sort key: what asks for action first, then the larger change."""
+        return (
+            OUTCOMES.index(self.outcome),
+            -abs(self.verdict.effect or 0.0),
+            self.verdict.case.label,
+        )
+
+
+COLUMNS = (
+    Column("case", "case", Kind.CODE),
+    *(
+        Column(key, None)
+        for key in ("fingerprint", "kernel", "implementation", "dtype", "shape", "alignment")
+    ),
+    *(Column(key, None) for key in ("cache", "parameters", "version", "status")),
+    Column("time_s", None),
+    Column("time", "time", Kind.NUMBER, machine=False, drop=2),
+    Column("bytes_moved", None),
+    Column("bandwidth_bytes_per_s", None),
+    Column("rate", "GB/s", Kind.NUMBER, machine=False, drop=3),
+    Column("copy_fraction", None),
+    Column("of_copy", "of copy", Kind.NUMBER, machine=False, drop=4),
+    *(Column(key, None) for key in ("baseline", "baseline_time_s", "bandwidth_change")),
+    *(Column(key, None) for key in ("bandwidth_change_low", "bandwidth_change_high")),
+    *(Column(key, None) for key in ("metric", "p_value", "detectable_loss", "more_runs")),
+    Column("change", "change of GB/s", Kind.NUMBER, machine=False, drop=1),
+    Column("outcome", None),
+    Column("mark", "verdict", Kind.WORD, machine=False),
+    *(Column(key, None) for key in ("reasons", "warnings", "remarks")),
+)
+
+
+def to_row(judged: Judged, *, hidden: bool = False) -> Row:
+    """Return the row of one judged case."""
+    result = judged.result
+    place = None
+    if result is not None and result.source_file:
+        place = (result.source_file, result.source_line or 1)
+    return Row(
+        values=_identity(judged) | _measured(result) | _compared(judged),
+        tone=_TONES.get(judged.outcome, Tone.PLAIN),
+        footnotes=_footnotes(judged),
+        hidden=hidden,
+        place=place,
+    )
+
+
+def _identity(judged: Judged) -> dict[str, Value]:
+    case = judged.verdict.case
+    return {
+        "case": case.label,
+        "fingerprint": case.fingerprint,
+        "kernel": case.kernel,
+        "implementation": case.implementation,
+        "dtype": case.dtype,
+        "shape": case.shape,
+        "alignment": case.alignment,
+        "cache": case.cache,
+        "parameters": dict(case.parameters),
+        "version": case.version,
+    }
+
+
+def _measured(result: Result | None) -> dict[str, Value]:
+    if result is None:
+        return {"status": None}
+    time_s = result.summary.median_s if result.summary else None
+    rate, fraction = result.bandwidth, result.copy_fraction
+    return {
+        "status": result.status.value,
+        "time_s": time_s,
+        "time": None if time_s is None else seconds(time_s),
+        "bytes_moved": result.bytes_moved,
+        "bandwidth_bytes_per_s": rate,
+        "rate": None if rate is None else bandwidth(rate).removesuffix(" GB/s"),
+        "copy_fraction": fraction,
+        "of_copy": None if fraction is None else f"{fraction * 100:.1f} %",
+        "warnings": [{"code": w.code, "message": w.message} for w in result.warnings],
+    }
+
+
+def _compared(judged: Judged) -> dict[str, Value]:
+    verdict = judged.verdict
+    low, high = verdict.interval or (None, None)
+    times = [evidence.base for evidence in verdict.evidence if evidence.metric == "time"]
+    change = None if verdict.effect is None else percent(verdict.effect, signed=True)
+    if change is not None and low is not None and high is not None:
+        change += f" ({low * 100:+.2f} to {high * 100:+.2f})"
+    return {
+        "baseline": verdict.baseline_rule or None,
+        "baseline_time_s": times[0] if times else None,
+        "bandwidth_change": verdict.effect,
+        "bandwidth_change_low": low,
+        "bandwidth_change_high": high,
+        "change": change,
+        "metric": verdict.metric,
+        "p_value": verdict.p_value,
+        "detectable_loss": verdict.detectable,
+        "more_runs": verdict.more_runs,
+        "outcome": judged.outcome,
+        "mark": MARKS[judged.outcome],
+        "reasons": [{"code": r.code.value, "message": r.message} for r in verdict.reasons],
+        "remarks": judged.remarks,
+    }
+
+
+def _footnotes(judged: Judged) -> tuple[str, ...]:
+    verdict = judged.verdict
+    quiet = _SAID_BY_MARK if verdict.kind is VerdictKind.NO_CHANGE else frozenset[ReasonCode]()
+    notes = [reason.message for reason in verdict.reasons if reason.code not in quiet]
+    if verdict.what_would_decide and not verdict.what_would_decide.startswith(
+        "remove the obstacle"
+    ):
+        notes.append(verdict.what_would_decide)
+    if judged.result is not None:
+        notes += [warning.message for warning in judged.result.warnings]
+    return (*notes, *judged.remarks)

@@ -1,0 +1,71 @@
+"""The report as GitHub-flavoured Markdown, cut by whole rows to fit a limit."""
+
+from tracker.report.document import Column, Document, Kind, Row, Table, Tone
+from tracker.report.escape import code, prose
+from tracker.report.footnotes import Footnotes
+
+COMMENT_LIMIT = 65_536  # characters in a GitHub comment
+SUMMARY_LIMIT = 1_048_576  # bytes in a step summary; a larger one is dropped whole
+
+
+def to_markdown(document: Document, *, limit: int = COMMENT_LIMIT) -> str:
+    """Return `document` in at most `limit` bytes of UTF-8, which is never more characters.
+
+    Rows are taken away from the end, where the least decided stand, and their number is told.
+    """
+    keep = max((len(table.visible()) for table in document.tables), default=0)
+    while True:
+        text = _render(document, keep)
+        if len(text.encode()) <= limit or keep == 0:
+            return text
+        keep = min(keep - 1, keep * limit // (len(text.encode()) + 1))
+
+
+def _render(document: Document, keep: int) -> str:
+    blocks = [f"### {prose(document.title)}"] if document.title else []
+    if document.summary:
+        blocks.append(f"**{prose(document.summary)}**")
+    if document.fact_lines:
+        blocks.append("\n".join(f"- {prose(line)}" for line in document.fact_lines))
+    for table in document.tables:
+        blocks += _table(table, keep)
+    blocks += [f"> {prose(note)}" for note in document.notes]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(table: Table, keep: int) -> list[str]:
+    rows, columns, footnotes = table.visible(), table.headed(), Footnotes()
+    shown = rows[:keep]
+    blocks = [f"#### {prose(table.heading)}"] if table.heading else []
+    if shown:
+        lines = [
+            _line([prose(column.heading or "") for column in columns]),
+            _line(["---:" if column.kind is Kind.NUMBER else ":---" for column in columns]),
+            *(_line(_cells(row, columns, footnotes)) for row in shown),
+        ]
+        blocks.append("\n".join(lines))
+    if footnotes.lines():
+        blocks.append("\n".join(f"{n}. {prose(text)}" for n, text in footnotes.lines()))
+    if len(shown) < len(rows):
+        blocks.append(f"{len(rows) - len(shown)} more rows did not fit and were cut.")
+    if table.hidden_note:
+        blocks.append(prose(table.hidden_note))
+    return blocks
+
+
+def _cells(row: Row, columns: tuple[Column, ...], footnotes: Footnotes) -> list[str]:
+    cells = [_cell(column, column.show(row.values.get(column.key))) for column in columns]
+    if row.tone in {Tone.WORSE, Tone.BETTER}:
+        cells[-1] = f"**{cells[-1]}**"
+    marks = footnotes.marks(row)
+    if marks:
+        cells[-1] += f" <sup>{marks}</sup>"
+    return cells
+
+
+def _cell(column: Column, text: str) -> str:
+    return code(text) if column.kind is Kind.CODE else prose(text) or " "
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,126 @@
+"""The report of one judged run or comparison: who was measured, the table, the counts.
+
+Rows that ask for action come first. Above `limit` rows people see only those that are decided or
+wrong, then the undecided as far as they fit, and how many are hidden.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import exp, fsum, log1p
+
+from tracker.errors import ExitCode
+from tracker.model import VerdictKind
+from tracker.report.document import Document, Row, Table, Value
+from tracker.report.judged import COLUMNS, NO_BASELINE, OUTCOMES, Judged, to_row
+from tracker.units import percent
+
+TEXT_LIMIT = 60
+COMMENT_LIMIT = 30
+_HIDE_FIRST = (VerdictKind.NO_CHANGE.value, NO_BASELINE, VerdictKind.UNDECIDED.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a report says around its table."""
+
+    title: str
+    fact_lines: tuple[str, ...] = ()
+    facts: dict[str, Value] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def verdict_document(
+    heading: Heading, judged: Sequence[Judged], code: ExitCode, *, limit: int | None
+) -> Document:
+    """Return the report of `judged`; `limit` None hides nothing."""
+    rows, hidden = _rows(judged, limit)
+    counts = Counter(item.outcome for item in judged)
+    change, shared = mean_change(judged)
+    facts: dict[str, Value] = {
+        **heading.facts,
+        "verdict": _word(code, counts),
+        "cases": len(judged),
+        **{outcome.replace(" ", "_"): counts[outcome] for outcome in OUTCOMES},
+        "mean_bandwidth_change": change,
+        "compared_cases": shared,
+    }
+    return Document(
+        kind="verdicts",
+        title=heading.title,
+        summary=_summary(counts, len(judged), code),
+        facts=facts,
+        fact_lines=(*heading.fact_lines, *_baselines(judged), *_mean_line(change, shared)),
+        tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden)),),
+        notes=heading.notes,
+        exit_code=code,
+        failed=code is not ExitCode.OK,
+    )
+
+
+def mean_change(judged: Sequence[Judged]) -> tuple[float | None, int]:
+    """Return the geometric mean of bandwidth changes and how many cases both sides measured."""
+    effects = [j.verdict.effect for j in judged if j.verdict.effect is not None]
+    usable = [effect for effect in effects if effect > -1]
+    if not usable:
+        return None, 0
+    return exp(fsum(map(log1p, usable)) / len(usable)) - 1, len(usable)
+
+
+def _rows(judged: Sequence[Judged], limit: int | None) -> tuple[tuple[Row, ...], Counter[str]]:
+    ordered = sorted(judged, key=lambda item: item.order)
+    hidden: Counter[str] = Counter()
+    counts = Counter(item.outcome for item in judged)
+    for outcome in _HIDE_FIRST:
+        if limit is not None and len(judged) - hidden.total() > limit:
+            hidden[outcome] = counts[outcome]
+    rows = tuple(to_row(item, hidden=hidden[item.outcome] > 0) for item in ordered)
+    return rows, +hidden
+
+
+def _hidden_note(hidden: Counter[str]) -> str | None:
+    if not hidden:
+        return None
+    parts = [f"{hidden[outcome]} {outcome}" for outcome in OUTCOMES if hidden[outcome]]
+    return f"hidden: {', '.join(parts)} (bandwatch check --all shows every row)"
+
+
+def _summary(counts: Counter[str], total: int, code: ExitCode) -> str:
+    if not total:
+        return "nothing was measured, so nothing was judged"
+    parts = [_counted(counts[outcome], outcome) for outcome in OUTCOMES if counts[outcome]]
+    return f"{', '.join(parts)} of {_cases(total)}: exit {int(code)}"
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
+
+
+def _counted(count: int, outcome: str) -> str:
+    plural = outcome in {VerdictKind.REGRESSION.value, VerdictKind.IMPROVEMENT.value}
+    return f"{count} {outcome}{'s' if plural and count != 1 else ''}"
+
+
+def _word(code: ExitCode, counts: Counter[str]) -> str:
+    if code is ExitCode.OK and counts.total() and counts[NO_BASELINE] == counts.total():
+        return NO_BASELINE
+    words = {
+        ExitCode.OK: "ok",
+        ExitCode.REGRESSION: VerdictKind.REGRESSION.value,
+        ExitCode.UNDECIDED: VerdictKind.UNDECIDED.value if counts.total() else "nothing measured",
+        ExitCode.UNFIT: "unfit environment",
+    }
+    return words.get(code, code.name.lower())
+
+
+def _baselines(judged: Sequence[Judged]) -> tuple[str, ...]:
+    rules = Counter(j.verdict.baseline_rule for j in judged if j.verdict.baseline_rule)
+    if len(rules) == 1:
+        return (f"baseline: {next(iter(rules))}",)
+    return tuple(f"baseline of {_cases(count)}: {rule}" for rule, count in rules.most_common())
+
+
+def _mean_line(change: float | None, shared: int) -> tuple[str, ...]:
+    if change is None or shared < 2:
+        return ()
+    return (f"mean change of bandwidth over {shared} cases: {percent(change, signed=True)}",)

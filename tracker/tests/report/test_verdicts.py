@@ -1,0 +1,135 @@
+"""The table of verdicts: order, hiding, counts, numbers for people."""
+
+from dataclasses import replace
+
+import pytest
+
+from tracker.errors import ExitCode
+from tracker.model import Status, VerdictKind, Warn
+from tracker.reasons import Reason, ReasonCode
+from tracker.report.document import Tone
+from tracker.report.judged import OUTCOMES, Judged
+from tracker.report.verdicts import mean_change
+from tracker.tests.report.samples import make_document, make_judged, one_of_each
+
+
+def names(judged: list[Judged] | None = None, limit: int | None = None) -> list[object]:
+    table = make_document(judged, limit=limit).tables[0]
+    return [row.values["kernel"] for row in table.visible()]
+
+
+def test_what_asks_for_action_comes_first_and_the_worst_on_top() -> None:
+    assert names() == ["wrong", "worst", "worse", "better", "odd", "new", "same"]
+
+
+def test_above_the_limit_the_undecided_are_hidden_last_and_the_decided_never() -> None:
+    assert names(limit=7) == ["wrong", "worst", "worse", "better", "odd", "new", "same"]
+    assert names(limit=6) == ["wrong", "worst", "worse", "better", "odd", "new"]
+    assert names(limit=4) == ["wrong", "worst", "worse", "better"]
+    assert names(limit=0) == ["wrong", "worst", "worse", "better"]
+
+
+def test_what_is_hidden_is_counted_by_outcome() -> None:
+    table = make_document(limit=4).tables[0]
+    assert table.hidden_note is not None
+    assert table.hidden_note.startswith("hidden: 1 undecided, 1 no baseline, 1 no change")
+    assert len(table.rows) == 7
+    assert make_document(limit=7).tables[0].hidden_note is None
+
+
+def test_the_summary_counts_every_case_and_names_the_exit_code() -> None:
+    assert make_document().summary == (
+        "1 incorrect, 2 regressions, 1 improvement, 1 undecided, 1 no baseline, 1 no change "
+        "of 7 cases: exit 1"
+    )
+    empty = make_document([], code=ExitCode.UNDECIDED)
+    assert empty.summary == "nothing was measured, so nothing was judged"
+    assert empty.facts["verdict"] == "nothing measured"
+
+
+def test_facts_count_outcomes_for_machines() -> None:
+    facts = make_document().facts
+    counted = {outcome: facts[outcome.replace(" ", "_")] for outcome in OUTCOMES}
+    assert sum(int(str(count)) for count in counted.values()) == facts["cases"] == 7
+    assert facts["verdict"] == "regression"
+
+
+def test_a_first_run_is_no_baseline_and_not_undecided() -> None:
+    why = Reason(ReasonCode.NO_BASELINE, "no earlier comparable result")
+    judged = [make_judged(VerdictKind.UNDECIDED, reasons=(why,), rule="")]
+    document = make_document(judged, code=ExitCode.OK)
+    assert document.facts["verdict"] == "no baseline"
+    assert document.summary == "1 no baseline of 1 case: exit 0"
+    assert document.failed is False
+
+
+def test_numbers_are_scaled_for_people_and_plain_for_machines() -> None:
+    judged = make_judged(VerdictKind.REGRESSION, effect=-0.05)
+    (row,) = make_document([judged]).tables[0].rows
+    # 2^27 bytes in a millisecond are 134.2 GB/s, 67.1 % of a copy's 200 GB/s.
+    assert row.values["time"] == "1.000 ms"
+    assert row.values["rate"] == "134.2"
+    assert row.values["of_copy"] == "67.1 %"
+    assert row.values["change"] == "-5.00 % (-6.00 to -4.00)"
+    assert row.values["time_s"] == 1e-3
+    assert row.values["bandwidth_bytes_per_s"] == pytest.approx(2**27 / 1e-3)
+    assert row.values["bandwidth_change"] == -0.05
+
+
+def test_a_slower_case_points_up_and_a_faster_one_down() -> None:
+    rows = {row.values["kernel"]: row for row in make_document().tables[0].rows}
+    assert rows["worse"].values["mark"] == "▲ slower"
+    assert rows["better"].values["mark"] == "▼ faster"
+    assert rows["same"].values["mark"] == "= no change"
+    assert rows["odd"].values["mark"] == "? undecided"
+    assert (rows["worse"].tone, rows["better"].tone) == (Tone.WORSE, Tone.BETTER)
+
+
+def test_a_case_that_vanished_has_a_row_without_numbers() -> None:
+    judged = make_judged(
+        VerdictKind.UNDECIDED, reasons=(Reason(ReasonCode.VANISHED, "the case is gone"),)
+    )
+    (row,) = make_document([replace(judged, result=None)]).tables[0].rows
+    assert row.values.get("time") is None
+    assert row.footnotes == ("the case is gone",)
+
+
+def test_reasons_warnings_and_settings_are_footnotes_but_not_what_the_mark_says() -> None:
+    judged = make_judged(
+        VerdictKind.NO_CHANGE,
+        effect=0.0,
+        reasons=(
+            Reason(ReasonCode.WITHIN_NOISE, "within noise"),
+            Reason(ReasonCode.DIRTY, "head was dirty"),
+        ),
+        warnings=(Warn("clock", "the clock moved"),),
+        remarks=("own thresholds by A. Person",),
+    )
+    (row,) = make_document([judged]).tables[0].rows
+    assert row.footnotes == ("head was dirty", "the clock moved", "own thresholds by A. Person")
+
+
+def test_a_wrong_result_is_told_as_wrong_whatever_the_verdict() -> None:
+    judged = make_judged(VerdictKind.UNDECIDED, status=Status.ERROR)
+    assert judged.outcome == "error"
+
+
+def test_the_mean_change_is_geometric_and_only_over_what_both_sides_measured() -> None:
+    pair = [
+        make_judged(VerdictKind.NO_CHANGE, effect=1.0),
+        make_judged(VerdictKind.NO_CHANGE, effect=-0.5),
+        make_judged(VerdictKind.UNDECIDED),
+    ]
+    change, shared = mean_change(pair)
+    assert change == pytest.approx(0.0, abs=1e-12)
+    assert shared == 2
+    assert mean_change([]) == (None, 0)
+
+
+def test_one_baseline_is_one_line_and_several_are_counted() -> None:
+    judged = one_of_each()
+    assert "baseline: newest clean run of an ancestor" in make_document(judged).fact_lines
+    other = [*judged, make_judged(VerdictKind.NO_CHANGE, "z", effect=0.0, rule="this commit")]
+    lines = make_document(other).fact_lines
+    assert "baseline of 6 cases: newest clean run of an ancestor" in lines
+    assert "baseline of 1 case: this commit" in lines
