@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
-from tracker.errors import ConfigError
+from tracker.errors import ConfigError, StoreError
+from tracker.store.address import file_of, parse_address, shown
 from tracker.thresholds import Thresholds, read_thresholds
 
 STORE_VARIABLE = "BANDWATCH_STORE"
@@ -37,15 +37,12 @@ class StoreChoice:
     @property
     def shown(self) -> str:
         """The URL without credentials."""
-        return redact(self.url)
+        return shown(_parse(self.url, self.source))
 
     @property
     def file(self) -> Path | None:
-        """The SQLite file, or None for a server or a store in memory."""
-        url = _parse(self.url, self.source)
-        if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
-            return None
-        return Path(str(url.database))
+        """The SQLite file, or None for a server's database."""
+        return file_of(_parse(self.url, self.source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,22 +149,17 @@ def _choose_store(
 
 def _resolve(text: str, source: str, base: Path) -> StoreChoice:
     url = _parse(text, source)
-    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
-        database = str(url.database)
-        if not database.startswith("file:"):
-            url = url.set(database=str((base / Path(database).expanduser()).resolve()))
+    file = file_of(url)
+    if file is not None:
+        url = url.set(database=str((base / file.expanduser()).resolve()))
     return StoreChoice(url.render_as_string(hide_password=False), source)
 
 
 def _parse(text: str, source: str) -> URL:
-    # The text is not echoed: a URL that does not parse may still hold a password.
     try:
-        return make_url(text)
-    except (ArgumentError, ValueError):
-        raise ConfigError(
-            f"cannot use the store named by {source}: it is not a database URL; "
-            f"expected sqlite:///path/to/file.db or postgresql+psycopg://user@host/database"
-        ) from None
+        return parse_address(text)
+    except StoreError as error:
+        raise ConfigError(f"{error} (named by {source})") from None
 
 
 def _texts(value: object, key: str) -> tuple[str, ...]:

@@ -69,9 +69,9 @@ def test_without_a_project_the_default_lies_in_the_working_folder(tmp_path: Path
     assert load(tmp_path).store.file == tmp_path / ".bandwatch/bandwatch.db"
 
 
-def test_a_server_and_a_store_in_memory_have_no_file(tmp_path: Path) -> None:
+def test_a_server_has_no_file_and_a_path_needs_no_scheme(tmp_path: Path) -> None:
     assert load(tmp_path, "postgresql+psycopg://me@host/db").store.file is None
-    assert load(tmp_path, "sqlite://").store.file is None
+    assert load(tmp_path, "own.db").store.file == tmp_path / "own.db"
 
 
 def test_the_store_folder_is_made_with_a_gitignore(tmp_path: Path) -> None:
@@ -117,13 +117,13 @@ def test_what_holds_no_credentials_stays_as_it_is() -> None:
 
 def test_a_choice_shows_no_password(tmp_path: Path) -> None:
     choice = load(tmp_path, "postgresql+psycopg://me:hunter2@host/db").store
-    assert choice.shown == "postgresql+psycopg://me:***@host/db"
+    assert choice.shown == "postgresql://me:***@host/db"
     assert "hunter2" in choice.url
 
 
 def test_a_url_that_is_none_is_refused_without_repeating_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="named by BANDWATCH_STORE") as caught:
-        load(tmp_path, BANDWATCH_STORE="hunter2 is no url")
+        load(tmp_path, BANDWATCH_STORE="hunter://a:hunter2@x y:z")
     assert "hunter2" not in str(caught.value)
 
 
