@@ -1,0 +1,64 @@
+"""Where a store is: a URL or a path, and what of it may be shown."""
+
+import re
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from tracker.errors import StoreError
+
+EXPECTED = "expected sqlite:///FILE, a file's path, or postgresql://USER@HOST/DATABASE"
+_SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
+_DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+
+
+def parse_address(text: str) -> URL:
+    """Return the address of a store. Raises StoreError, which never shows a password."""
+    if not text.strip():
+        raise StoreError(f"cannot open a store: no address given; {EXPECTED}")
+    if "://" not in text:
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"cannot open the store {hide(text)}: not a URL; {EXPECTED}") from error
+    url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise StoreError(
+            f"cannot open the store {shown(url)}: {url.drivername} is no known engine; {EXPECTED}"
+        )
+    if url.drivername == "sqlite" and (url.database or ":memory:") == ":memory:":
+        raise StoreError(f"cannot open the store {shown(url)}: it has no file; {EXPECTED}")
+    if url.drivername != "sqlite" and not url.database:
+        raise StoreError(f"cannot open the store {shown(url)}: it names no database; {EXPECTED}")
+    return url
+
+
+def file_of(url: URL) -> Path | None:
+    """Return the file of an SQLite store, None for a server's."""
+    return Path(url.database or "") if url.drivername == "sqlite" else None
+
+
+def shown(url: URL) -> str:
+    """Return the address as output, logs and errors may show it: without secrets."""
+    if url.drivername == "sqlite":
+        return f"sqlite:///{url.database or ''}"
+    query = {k: "***" if _SECRET.search(k) else v for k, v in url.query.items()}
+    plain = url.set(drivername=url.get_backend_name(), query=query)
+    return plain.render_as_string(hide_password=True)
+
+
+def secrets(url: URL) -> tuple[str, ...]:
+    """Return the texts that may appear nowhere, longest first."""
+    found = [str(url.password)] if url.password else []
+    for key, value in url.query.items():
+        if _SECRET.search(key):
+            found.extend([value] if isinstance(value, str) else value)
+    return tuple(sorted((s for s in found if s), key=len, reverse=True))
+
+
+def hide(text: str) -> str:
+    """Return text without anything that looks like a URL's credentials."""
+    text = re.sub(r"//[^/\s]*@", "//***@", text)
+    return re.sub(r"((?:pass|secret|token|key)\w*=)[^&\s]+", r"\1***", text, flags=re.IGNORECASE)

@@ -1,0 +1,100 @@
+"""Engines for both databases: transactions that mean the same on each."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from tracker.errors import StoreError
+from tracker.store.address import file_of, shown
+
+BUSY_TIMEOUT_S = 60.0
+_CONNECT_TIMEOUT_S = 10
+# A connection's execution option: the transaction takes the write lock from its first statement.
+WRITING = "bandwatch_writing"
+
+
+def make_engine(url: URL, *, read_only: bool) -> Engine:
+    """Return an engine on a store that exists or may be created; nothing is opened yet."""
+    path = file_of(url)
+    return (
+        _sqlite(path, read_only=read_only)
+        if path is not None
+        else _postgresql(url, read_only=read_only)
+    )
+
+
+def _sqlite(path: Path, *, read_only: bool) -> Engine:
+    # NullPool: a file is opened in microseconds, and no connection outlives a fork or a test.
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: _open_file(path, read_only=read_only),
+        poolclass=NullPool,
+    )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # The driver is in autocommit mode, so that this is the only place where one starts.
+        # IMMEDIATE: a writer waits for its turn here, and can never fail half-way for a lock.
+        writing = connection.get_execution_options().get(WRITING, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _open_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    name = quote(str(path.absolute()))
+    mode = "ro" if read_only else "rw"
+    if read_only and _is_frozen(path):
+        mode += "&immutable=1"
+    connection = sqlite3.connect(
+        f"file:{name}?mode={mode}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA foreign_keys = ON")
+    # FULL: a commit that was reported survives a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -65536")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    if read_only:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether nobody can be writing, and SQLite could not make the files that it keeps beside."""
+    beside = path.with_name(path.name + "-wal")
+    return not os.access(path.parent, os.W_OK) and not beside.exists()
+
+
+def _postgresql(url: URL, *, read_only: bool) -> Engine:
+    arguments: dict[str, Any] = {"application_name": "bandwatch"}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = _CONNECT_TIMEOUT_S
+    try:
+        engine = create_engine(url, pool_pre_ping=True, connect_args=arguments)
+    except (ImportError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"cannot open the store {shown(url)}: the driver psycopg is missing; "
+            "install it: pip install 'bandwatch[postgres]'"
+        ) from error
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # One snapshot for all reads of a transaction; a writer must see what the last one wrote.
+        writing = connection.get_execution_options().get(WRITING, False)
+        level = "READ COMMITTED" if writing else "REPEATABLE READ, READ ONLY"
+        connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{int(BUSY_TIMEOUT_S)}s'")
+
+    del read_only  # A store refuses to write when it was opened for reading.
+    return engine

@@ -1,0 +1,92 @@
+"""A result in the parts that are stored: columns, facts shared by many, readings of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracker.model import Case, Result
+from tracker.record.dump import dump_result
+from tracker.record.parse import result_from
+
+# What a field's parts are called where only some of them repeat from run to run.
+_REPEATING = {
+    "correctness": ("checked", "passed", "bound", "detail"),
+    "peaks": ("theoretical_bytes_per_s", "copy_source", "theoretical_flop_per_s"),
+}
+_FACTS = ("flop", "timer", "stop_reason", "source_file", "source_line", "test", "reasons")
+_READINGS = (
+    "median_cycles",
+    "first_call",
+    "before",
+    "during",
+    "after",
+    "energy",
+    "counters",
+    "warnings",
+)
+# Here null says something: a counter that was asked for and did not exist.
+_VERBATIM = ("energy", "counters")
+
+
+def split(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return a result's columns, facts and readings, without what is null or empty."""
+    whole = dump_result(result, measurements=False)
+    columns = {
+        "status": whole["status"],
+        "bytes_moved": whole["bytes_moved"],
+        "copy_bytes_per_s": whole["peaks"].pop("copy_bytes_per_s"),
+        **(whole["summary"] or _NO_SUMMARY),
+    }
+    facts = {name: whole[name] for name in _FACTS}
+    readings = {name: whole[name] for name in _READINGS}
+    for name, repeating in _REPEATING.items():
+        facts[name] = {k: v for k, v in whole[name].items() if k in repeating}
+        readings[name] = {k: v for k, v in whole[name].items() if k not in repeating}
+    return columns, _slim(facts), _slim(readings)
+
+
+_NO_SUMMARY: Mapping[str, None] = dict.fromkeys(
+    ("count", "median_s", "mean_s", "min_s", "max_s", "q1_s", "q3_s", "stddev_s")
+)
+
+
+def _slim(values: dict[str, Any]) -> dict[str, Any]:
+    slim = {}
+    for name, value in values.items():
+        kept = value
+        if isinstance(value, dict) and name not in _VERBATIM:
+            kept = {k: v for k, v in value.items() if v is not None and v != []}
+        # A device state of which nothing is known is still a state: only null is left out.
+        if kept is None or (kept in ({}, []) and name not in (*_VERBATIM, *_STATES)):
+            continue
+        slim[name] = kept
+    return slim
+
+
+_STATES = ("before", "during", "after")
+
+
+def join(
+    case: Case,
+    columns: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    code_fingerprint: str | None,
+    readings: Mapping[str, Any],
+    measurements_s: tuple[float, ...],
+) -> Result:
+    """Return the result that `split` was given."""
+    whole: dict[str, Any] = {**facts, **readings}
+    for name in _REPEATING:
+        whole[name] = {**facts.get(name, {}), **readings.get(name, {})}
+    if columns["copy_bytes_per_s"] is not None:
+        whole["peaks"]["copy_bytes_per_s"] = columns["copy_bytes_per_s"]
+    whole["summary"] = (
+        {name: columns[name] for name in _NO_SUMMARY} if columns["count"] is not None else None
+    )
+    whole |= {
+        "case": case.identity(),
+        "status": columns["status"],
+        "bytes_moved": columns["bytes_moved"],
+        "code_fingerprint": code_fingerprint,
+        "measurements_s": measurements_s,
+    }
+    return result_from(whole)

@@ -1,0 +1,90 @@
+"""A run turned into rows before the write lock is taken, so that it is held only briefly."""
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tracker.model import Case, Run
+from tracker.record.dump import canonical, digest, dump_environment, dump_header
+from tracker.store.codec import pack, pack_readings
+from tracker.store.parts import split
+
+# Of the run's header, what has columns of its own; the rest goes into `detail`.
+_IN_COLUMNS = ("run_id", "started_at", "finished_at", "environment", "complete", "demo")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedResult:
+    """One result's rows, but for the ids that only the store can give."""
+
+    case: Case
+    fingerprint: str
+    columns: dict[str, Any]
+    facts_key: str
+    measurements: bytes | None
+    readings: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run's rows, but for the ids; `facts` by digest: code fingerprint and body."""
+
+    run: Run
+    digest: str
+    environment: str
+    environment_digest: str
+    started: float
+    statuses: str
+    detail: str
+    facts: dict[str, tuple[str | None, str]]
+    results: tuple[PreparedResult, ...]
+
+
+def prepare(run: Run) -> Prepared:
+    """Return a run's rows."""
+    header = dump_header(run)
+    environment = canonical(dump_environment(run.environment))
+    facts: dict[str, tuple[str | None, str]] = {}
+    return Prepared(
+        run=run,
+        digest=digest(run),
+        environment=environment.decode(),
+        environment_digest=hashlib.sha256(environment).hexdigest(),
+        started=epoch(run.started_at),
+        statuses=_text(dict(sorted(Counter(r.status.value for r in run.results).items()))),
+        detail=_text({k: v for k, v in header.items() if k not in _IN_COLUMNS}),
+        facts=facts,
+        results=tuple(_prepare_result(result, facts) for result in run.results),
+    )
+
+
+def _prepare_result(result: Any, facts: dict[str, tuple[str | None, str]]) -> PreparedResult:
+    columns, shared, readings = split(result)
+    body = canonical(shared)
+    key = hashlib.sha256(repr(result.code_fingerprint).encode() + body).hexdigest()[:32]
+    facts.setdefault(key, (result.code_fingerprint, body.decode()))
+    return PreparedResult(
+        case=result.case,
+        fingerprint=result.case.fingerprint,
+        columns=columns,
+        facts_key=key,
+        measurements=pack(result.measurements_s) or None,
+        readings=pack_readings(readings),
+    )
+
+
+def epoch(time: str) -> float:
+    """Return an ISO 8601 time with zone as seconds since 1970."""
+    return datetime.fromisoformat(time).timestamp()
+
+
+def _text(value: object) -> str:
+    return canonical(value).decode()
+
+
+def from_text(text: str) -> Any:
+    """Return the plain data of a JSON column."""
+    return json.loads(text)

@@ -1,0 +1,235 @@
+"""A store opened: reading in one snapshot, writing in one transaction, each error in one line."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import URL, Engine, select, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from tracker.errors import StoreError
+from tracker.model import Commit, Run
+from tracker.store import migrate
+from tracker.store.address import file_of, parse_address, shown
+from tracker.store.commits import learn_commits
+from tracker.store.engine import WRITING, make_engine
+from tracker.store.prepare import Prepared, prepare
+from tracker.store.schema import Meta, RunRow
+from tracker.store.trouble import is_lost, telling
+from tracker.store.writer import write_run
+
+# A server that restarts is back within seconds; recording twice changes nothing, so trying is safe.
+_RETRY_AFTER_S = (0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+class Outcome(StrEnum):
+    """What recording a run did."""
+
+    INSERTED = "inserted"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOutcome:
+    """What became of a run: inserted, or unchanged because the store holds the same one already."""
+
+    outcome: Outcome
+    run_id: str
+    results: int
+    revision: int
+
+    @property
+    def inserted(self) -> bool:
+        """Whether the store was changed."""
+        return self.outcome is Outcome.INSERTED
+
+
+class Store:
+    """A store of runs. Use `Store.open`; a context manager that closes it."""
+
+    def __init__(self, url: URL, engine: Engine, *, read_only: bool) -> None:
+        self.url = url
+        self.engine = engine
+        self.read_only = read_only
+        # What queries keep between calls; each entry says for which revision it holds.
+        self.cache: dict[str, tuple[int, Any]] = {}
+
+    @classmethod
+    def open(cls, address: str, *, read_only: bool = False) -> Self:
+        """Return the store at an address: `sqlite:///FILE`, a path, or `postgresql://...`.
+
+        One that does not exist yet is created, unless opened read-only. Raises StoreError for one
+        that cannot be opened, is damaged, or has an older or newer schema than this version.
+        """
+        url = parse_address(address)
+        with telling("open the store", url):
+            _prepare_file(url, read_only=read_only)
+            store = cls(url, make_engine(url, read_only=read_only), read_only=read_only)
+            try:
+                store._check_version()
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    def _check_version(self) -> None:
+        try:
+            with self.engine.connect() as connection:
+                version = migrate.version_of(connection)
+            if version is not None:
+                migrate.refuse_unless_current(version)
+            elif not self.read_only:
+                migrate.upgrade(self.engine)
+        except StoreError as error:
+            raise StoreError(f"cannot open the store {self.name}: {error}") from None
+        if version is None and self.read_only:
+            raise StoreError(
+                f"cannot open the store {self.name}: it is empty; record a run first, "
+                "or open it for writing"
+            )
+
+    @property
+    def name(self) -> str:
+        """The address as it may be shown, without secrets."""
+        return shown(self.url)
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an SQLite store, None for a server's."""
+        return file_of(self.url)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def reading(self, action: str = "read") -> Iterator[Connection]:
+        """Give a connection whose reads all see the store at one moment."""
+        with telling(action, self.url), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self, action: str = "write") -> Iterator[tuple[Connection, int]]:
+        """Give a connection with the write lock, and the revision that the transaction makes.
+
+        Leaving it commits; an exception leaves the store as it was, its revision too.
+        """
+        if self.read_only:
+            raise StoreError(f"cannot {action} in {self.name}: it was opened for reading only")
+        with telling(action, self.url), self._transaction() as (connection, revision):
+            yield connection, revision
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[Connection, int]]:
+        with (
+            self.engine.connect().execution_options(**{WRITING: True}) as connection,
+            connection.begin(),
+        ):
+            # First of all, since on PostgreSQL this row is the write lock: writers take turns, and
+            # revisions follow the order of commits.
+            bumped = update(Meta).values(revision=Meta.revision + 1).returning(Meta.revision)
+            yield connection, connection.execute(bumped).scalar_one()
+
+    def revision(self) -> int:
+        """Return the counter that every write bumps; equal revisions mean equal content."""
+        with self.reading("read the revision") as connection:
+            return connection.execute(select(Meta.revision)).scalar_one()
+
+    def record(self, run: Run) -> RecordOutcome:
+        """Add a run in one transaction. The same run again changes nothing.
+
+        Raises StoreError when the store holds a run of this id with other content, and when it
+        cannot be written; nothing is changed then.
+        """
+        prepared = prepare(run)
+        action = f"record run {run.run_id}"
+        if self.read_only:
+            raise StoreError(f"cannot {action} in {self.name}: it was opened for reading only")
+        with telling(action, self.url):
+            return self._record_patiently(prepared)
+
+    def _record_patiently(self, prepared: Prepared) -> RecordOutcome:
+        for pause in _RETRY_AFTER_S:
+            try:
+                return self._record(prepared)
+            except DBAPIError as error:
+                if not is_lost(error):
+                    raise
+                time.sleep(pause)
+        return self._record(prepared)
+
+    def _record(self, prepared: Prepared) -> RecordOutcome:
+        run_id, count = prepared.run.run_id, len(prepared.results)
+        try:
+            with self._transaction() as (connection, revision):
+                _refuse_held(connection, run_id, revision - 1)
+                write_run(connection, prepared, revision)
+        except _HeldError as error:
+            if error.digest == prepared.digest:
+                return RecordOutcome(Outcome.UNCHANGED, run_id, count, error.revision)
+            raise StoreError(
+                f"cannot record run {run_id} in {self.name}: the store holds a run of this id with "
+                f"other content, recorded at {error.recorded_at}; nothing was changed; merge the "
+                "shards of one run before recording, or give this run an id of its own"
+            ) from None
+        return RecordOutcome(Outcome.INSERTED, run_id, count, revision)
+
+    def learn_commits(self, commits: Sequence[Commit]) -> None:
+        """Add commits to the graph, so that series have their order; what is known stays."""
+        if commits:
+            with self.writing("add commits") as (connection, _):
+                learn_commits(connection, commits)
+
+
+class _HeldError(Exception):
+    """The store holds a run of this id: the transaction ends without a change."""
+
+    def __init__(self, digest: str, recorded_at: str, revision: int) -> None:
+        super().__init__(digest)
+        self.digest, self.recorded_at, self.revision = digest, recorded_at, revision
+
+
+def _refuse_held(connection: Connection, run_id: str, revision: int) -> None:
+    held = connection.execute(
+        select(RunRow.digest, RunRow.recorded_at).where(RunRow.run_id == run_id)
+    ).first()
+    if held is not None:
+        raise _HeldError(held.digest, held.recorded_at, revision)
+
+
+def _prepare_file(url: URL, *, read_only: bool) -> None:
+    path = file_of(url)
+    if path is None or path.is_file():
+        return
+    if path.exists():
+        raise StoreError(f"cannot open the store {path}: it is no file; expected an SQLite file")
+    if read_only:
+        raise StoreError(
+            f"cannot open the store {path}: there is no such file; `pytest --benchmark` makes it, "
+            "or `bandwatch demo` fills it with recorded runs"
+        )
+    try:
+        _make_folder(path.parent)
+        path.touch()
+    except OSError as error:
+        raise StoreError(f"cannot make the store {path}: {error.strerror or error}") from error
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.name == ".bandwatch":
+        # Nobody wants a database in their next commit.
+        (folder / ".gitignore").write_text("*\n", "utf-8")

@@ -1,0 +1,84 @@
+"""Database errors as one clear line each: what happened, and what to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from tracker.errors import StoreError
+from tracker.store.address import hide, secrets, shown
+
+_RESTORE = "restore a backup, or see `bandwatch db check`"
+_SPACE = "nothing was written; free some space and try again"
+_LOCKED = "another process has held it for too long; nothing was written; try again"
+_READ_ONLY = "it can only be read; nothing was written"
+# By SQLite's primary result code, in its low byte: https://sqlite.org/rescode.html
+_SQLITE = {
+    5: f"the store is locked: {_LOCKED}",
+    6: f"the store is locked: {_LOCKED}",
+    8: _READ_ONLY,
+    10: f"the disk failed: {_SPACE}",
+    11: f"the file is damaged: {_RESTORE}",
+    13: f"the disk is full: {_SPACE}",
+    14: "the file or its folder cannot be opened; check that they exist and their permissions",
+    26: f"the file is no SQLite database, or damaged: {_RESTORE}",
+}
+# By SQLSTATE: https://www.postgresql.org/docs/15/errcodes-appendix.html
+_POSTGRESQL = {
+    "25006": _READ_ONLY,
+    "28000": "the server refused this role; check the role and its password",
+    "28P01": "the server refused this role; check the role and its password",
+    "3D000": "the server has no such database; create it first (docs/operate.md)",
+    "42501": "this role may not do that; record with a role that may write (docs/operate.md)",
+    "53100": f"the server's disk is full: {_SPACE}",
+    "55P03": f"the store is locked: {_LOCKED}",
+    "57014": "the server stopped it after its time limit; nothing was written; try again",
+}
+_GONE = ("08", "57P")
+
+
+@contextmanager
+def telling(action: str, url: URL) -> Iterator[None]:
+    """Turn what a database raises inside into a StoreError that says what could not be done."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise StoreError(f"cannot {action} in {shown(url)}: {explain(error, url)}") from None
+    except PoolTimeoutError:
+        raise StoreError(
+            f"cannot {action} in {shown(url)}: the store is locked: {_LOCKED}"
+        ) from None
+    except SQLAlchemyError as error:
+        raise StoreError(f"cannot {action} in {shown(url)}: {clean(str(error), url)}") from None
+
+
+def explain(error: DBAPIError, url: URL) -> str:
+    """Return one sentence on a database error, without secrets."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    state = getattr(error.orig, "sqlstate", None)
+    told = _SQLITE.get(code & 0xFF) if code is not None else _POSTGRESQL.get(state or "")
+    if told is None and is_lost(error):
+        told = "the server cannot be reached or went away; check that it runs, then try again"
+    detail = clean(str(error.orig), url)
+    return f"{told} ({detail})" if told else detail
+
+
+def is_lost(error: DBAPIError) -> bool:
+    """Return whether the connection broke, so that trying again on a new one may succeed."""
+    if error.connection_invalidated:
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    name = type(error.orig).__name__
+    if name == "OperationalError" and state is None:
+        return getattr(error.orig, "sqlite_errorcode", None) is None
+    return state is not None and state.startswith(_GONE)
+
+
+def clean(text: str, url: URL) -> str:
+    """Return text as one line of at most 300 characters in which no secret stands."""
+    for secret in secrets(url):
+        text = text.replace(secret, "***")
+    line = hide(" ".join(text.split()))
+    return line if len(line) <= 300 else f"{line[:297]}..."
