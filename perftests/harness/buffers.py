@@ -1,0 +1,158 @@
+"""Buffers between guard zones, poisoned before each run.
+
+A tensor starts at a chosen element offset from a 512-byte boundary. What lies before and behind it
+is a pattern that no kernel may change; what lies in an output before a run is a pattern that no
+correct kernel leaves there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import torch
+
+from perftests.harness.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perftests.harness.workload import Inputs, Workload
+
+GUARD_BYTES = 64 * 1024
+"""Wide enough for a whole block of 1024 threads that each write four 16-byte vectors."""
+ALIGNMENT_BYTES = 512
+POISON_NAN = 0xFF
+"""Reads as NaN in every floating-point type: an element left untouched cannot pass as a number."""
+POISON_NUMBER = 0x5A
+"""Reads as a large number (1.5e16 in float32, 203 in float16): it cannot pass as a NaN."""
+_GUARD_OUTPUT = 0xC3
+_GUARD_INPUT = 0xFF
+"""Reads as NaN: a result computed from beyond an input's end shows."""
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a contiguous tensor as integers of the same width."""
+    return tensor.view(_BITS.get(tensor.element_size(), torch.uint8))
+
+
+class GuardedTensor:
+    """One tensor with a guard zone on each side.
+
+    Shapes: `tensor` has the given shape, contiguous, `offset` elements from a 512-byte boundary.
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        offset: int = 0,
+        guard: int = _GUARD_OUTPUT,
+    ) -> None:
+        size = prod(shape) * dtype.itemsize
+        total = size + offset * dtype.itemsize + 2 * GUARD_BYTES + 2 * ALIGNMENT_BYTES
+        raw = torch.empty(total, dtype=torch.uint8, device=device)
+        first = -raw.data_ptr() % ALIGNMENT_BYTES + GUARD_BYTES + offset * dtype.itemsize
+        self._front, self._back = raw[:first], raw[first + size :]
+        self._content = raw[first : first + size]
+        self._guard = guard
+        self.tensor = self._content.view(dtype).view(tuple(shape))
+        self._front.fill_(guard)
+        self._back.fill_(guard)
+
+    def poison(self, pattern: int) -> None:
+        """Fill every byte of the tensor, on the current stream."""
+        self._content.fill_(pattern)
+
+    def untouched(self, pattern: int) -> int:
+        """Return how many elements still hold the poison."""
+        if not self._content.numel():
+            return 0
+        width = self.tensor.element_size()
+        same = (self._content.view(-1, width) == pattern).all(dim=1)
+        return int(same.sum().item())
+
+    def trespass(self) -> str | None:
+        """Return where a guard zone was written, or None when both are intact."""
+        for name, zone in (("before", self._front), ("behind", self._back)):
+            hit = (zone != self._guard).nonzero()
+            if hit.numel():
+                first = int(hit[0].item())
+                distance = zone.numel() - first if name == "before" else first + 1
+                return f"{hit.shape[0]} bytes {name} the tensor changed, up to {distance} bytes away"
+        return None
+
+
+@dataclass(frozen=True)
+class BufferSet:
+    """The inputs and the output of one launch."""
+
+    inputs: tuple[GuardedTensor, ...]
+    output: GuardedTensor
+
+    @property
+    def input_tensors(self) -> Inputs:
+        """The inputs as the callable gets them."""
+        return tuple(buffer.tensor for buffer in self.inputs)
+
+    @property
+    def output_tensor(self) -> torch.Tensor:
+        """The output as the callable gets it."""
+        return self.output.tensor
+
+    def load(self, values: Inputs) -> None:
+        """Copy fresh values into the same addresses, on the current stream."""
+        for buffer, value in zip(self.inputs, values, strict=True):
+            buffer.tensor.copy_(value)
+
+    def changed_input(self, values: Inputs) -> int | None:
+        """Return the index of the first input that differs, bit by bit, from what was loaded."""
+        for index, (buffer, value) in enumerate(zip(self.inputs, values, strict=True)):
+            if not torch.equal(bits(buffer.tensor), bits(value.contiguous())):
+                return index
+        return None
+
+    def trespass(self) -> str | None:
+        """Return which guard zone was written, or None when all are intact."""
+        named = [(f"input {index}", buffer) for index, buffer in enumerate(self.inputs)]
+        for name, buffer in (*named, ("the output", self.output)):
+            hit = buffer.trespass()
+            if hit:
+                return f"{name}: {hit}"
+        return None
+
+
+def allocate(workload: Workload, values: Inputs, count: int = 1) -> tuple[BufferSet, ...]:
+    """Return `count` sets of guarded buffers for the workload, on the values' device."""
+    offsets = workload.input_offsets or (0,) * len(values)
+    if len(offsets) != len(values):
+        raise SettingError(
+            f"cannot place the inputs of {workload.label}: {len(offsets)} offsets for "
+            f"{len(values)} inputs; give one offset an input"
+        )
+    device = values[0].device
+    return tuple(
+        BufferSet(
+            tuple(
+                GuardedTensor(value.shape, value.dtype, device, offset=offset, guard=_GUARD_INPUT)
+                for value, offset in zip(values, offsets, strict=True)
+            ),
+            GuardedTensor(
+                workload.output_shape,
+                workload.output_dtype,
+                device,
+                offset=workload.output_offset,
+            ),
+        )
+        for _ in range(count)
+    )
+
+
+def footprint_bytes(workload: Workload, values: Inputs) -> int:
+    """Return the bytes that one set's tensors hold, guard zones not counted."""
+    output = prod(workload.output_shape) * workload.output_dtype.itemsize
+    return output + sum(value.numel() * value.element_size() for value in values)

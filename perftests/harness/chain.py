@@ -1,0 +1,267 @@
+"""The chain of trust: a time is reported only when every link held.
+
+poison -> run -> compare -> guard zones -> warm up -> timed loop -> compare what the timed loop
+left -> run on fresh inputs at the same addresses -> compare again. The first link that breaks is
+named, and no time leaves this module.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from perftests.harness.buffers import (
+    POISON_NAN,
+    POISON_NUMBER,
+    BufferSet,
+    allocate,
+    footprint_bytes,
+)
+from perftests.harness.compare import Comparison, compare
+from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.record import Findings, envelope
+from perftests.harness.specials import plant
+from perftests.harness.timing import time_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import torch
+
+    from perftests.harness.session import Bench, Session
+    from perftests.harness.workload import Inputs, Workload
+
+_INCORRECT = {Link.COMPARE, Link.STREAM, Link.GUARD, Link.INPUTS, Link.TIMED, Link.FRESH}
+_STATUS = {Link.SAMPLES: "no_sample", Link.PEAK: "over_peak"}
+_FRESH_SEED = 1_000_003
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the chain found. `seconds` is empty when nothing was timed or a link broke."""
+
+    envelope: dict[str, Any]
+    broken: ChainBrokenError | None
+    seconds: list[float]
+    timer: str | None
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result as the record carries it."""
+        found: dict[str, Any] = self.envelope["result"]
+        return found
+
+
+def measure(
+    workload: Workload, session: Session, *, mode: str = "cold", test: str | None = None
+) -> Outcome:
+    """Check a workload, time it if the session times, and return what was found.
+
+    Without timing, the workload's small form is checked where it has one. Raises UnfitError when
+    its device cannot measure; a broken link is in the outcome.
+    """
+    timing = session.settings.timing
+    chosen = workload if timing or workload.small is None else workload.small()
+    findings = Findings(chosen, mode, test)
+    seed = session.settings.seed
+    values = plant(chosen.make_inputs(seed), seed) if chosen.specials else chosen.make_inputs(seed)
+    bench = session.bench(values[0].device)
+    broken = None
+    try:
+        with bench.device.stream():
+            _Chain(findings, bench, values).run(timing=timing)
+    except ChainBrokenError as error:
+        broken = error
+        findings.sample = None
+        findings.correct = False if error.link in _INCORRECT else findings.correct
+        findings.detail = str(error)
+        fallback = "incorrect" if error.link in _INCORRECT else "error"
+        findings.status = _STATUS.get(error.link, fallback)
+    sample = findings.sample
+    return Outcome(
+        envelope(findings, bench.environment, bench.facts),
+        broken,
+        list(sample.seconds) if sample else [],
+        sample.timer if sample else None,
+    )
+
+
+class _Chain:
+    """The links over one workload's buffers, on the current launch stream."""
+
+    def __init__(self, findings: Findings, bench: Bench, values: Inputs) -> None:
+        self.found = findings
+        self.workload = findings.workload
+        self.bench = bench
+        self.values = values
+        self.bound = self.workload.error_bound(values)
+        self.expected = self.workload.reference(values)
+
+    def run(self, *, timing: bool) -> None:
+        """Go through every link; raise ChainBrokenError at the first that does not hold."""
+        if timing:
+            with self.bench.lock.alone():
+                sets = self._first_links()
+                sets = (*sets, *self._more_sets())
+                self._timed_links(sets)
+        else:
+            with self.bench.lock.shared():
+                sets = self._first_links()
+                self._fresh(sets, partial(self._launch_all, sets))
+        self.found.correct = True
+        if self.found.sample is None:
+            self.found.status = "ok"
+            self.found.reasons["measurements_s"] = "timing was off in this session"
+
+    def _first_links(self) -> tuple[BufferSet, ...]:
+        """Poison, run in stream order, compare, guard zones, inputs unchanged."""
+        (buffers,) = allocate(self.workload, self.values)
+        buffers.load(self.values)
+        self._first_call(buffers)
+        launch = self._guarded(buffers)
+        seen = self.bench.device.ordered(launch, buffers)
+        self.bench.device.synchronize()
+        final = self._compare(buffers.output_tensor)
+        if final.passed and not self._compare(seen).passed:
+            raise ChainBrokenError(
+                Link.STREAM,
+                "the output is right only after waiting for the whole device: the work does not "
+                "run in the order of the launch stream; launch on the current stream",
+            )
+        buffers.output.poison(POISON_NAN)
+        launch()
+        self._settle(Link.COMPARE, (buffers,), POISON_NAN)
+        return (buffers,)
+
+    def _more_sets(self) -> tuple[BufferSet, ...]:
+        """Return the further buffer sets that the cache mode rotates through."""
+        device = self.bench.device
+        size = max(1, footprint_bytes(self.workload, self.values))
+        wanted = device.sets_needed(self.found.mode, size)
+        more = allocate(self.workload, self.values, max(0, wanted - 1))
+        for buffers in more:
+            buffers.load(self.values)
+        return more
+
+    def _timed_links(self, sets: Sequence[BufferSet]) -> None:
+        """Time, then compare what the timed loop left and what it makes of fresh inputs."""
+        launches = [self._bare(buffers) for buffers in sets]
+        for buffers in sets:
+            buffers.output.poison(POISON_NAN)
+        try:
+            timed = time_workload(self.found, self.bench, launches)
+        except ChainBrokenError:
+            raise
+        except Exception as error:
+            raise self._launch_error(error) from error
+        self._settle(Link.TIMED, sets, POISON_NAN)
+        self._fresh(sets, timed.once)
+        timed.accept(self.found)
+
+    def _fresh(self, sets: Sequence[BufferSet], run: Callable[[], object]) -> None:
+        """Load other values into the same addresses, run as timed, compare again."""
+        seed = self.bench.settings.seed + _FRESH_SEED
+        values = self.workload.make_inputs(seed)
+        self.values = plant(values, seed) if self.workload.specials else values
+        self.bound = self.workload.error_bound(self.values)
+        self.expected = self.workload.reference(self.values)
+        for buffers in sets:
+            buffers.load(self.values)
+            buffers.output.poison(POISON_NUMBER)
+        try:
+            run()
+        except Exception as error:
+            raise self._launch_error(error) from error
+        self._settle(Link.FRESH, sets, POISON_NUMBER)
+
+    def _settle(self, link: Link, sets: Sequence[BufferSet], poison: int) -> None:
+        """Wait for the device and hold every set against the reference and its guard zones."""
+        self.bench.device.synchronize()
+        for buffers in sets:
+            trespass = buffers.trespass()
+            if trespass:
+                raise ChainBrokenError(Link.GUARD, f"written out of bounds: {trespass}")
+            changed = buffers.changed_input(self.values)
+            if changed is not None:
+                raise ChainBrokenError(Link.INPUTS, f"input {changed} was changed by the launch")
+            outcome = self._compare(buffers.output_tensor)
+            if outcome.passed:
+                self.found.comparisons.append(outcome)
+                continue
+            self.found.comparisons.append(outcome)
+            raise ChainBrokenError(link, self._told(outcome, buffers, poison))
+
+    def _told(self, outcome: Comparison, buffers: BufferSet, poison: int) -> str:
+        untouched = buffers.output.untouched(poison)
+        if untouched:
+            return f"{outcome.detail}; {untouched} of {outcome.count} elements were never written"
+        return outcome.detail
+
+    def _compare(self, output: torch.Tensor) -> Comparison:
+        workload = self.workload
+        return compare(output, self.expected, self.bound, zero_sign=workload.zero_sign)
+
+    def _first_call(self, buffers: BufferSet) -> None:
+        """Run once, split into compiling, loading and launching, where this process has not yet."""
+        workload, found = self.workload, self.found
+        key = (workload.kernel, workload.implementation, workload.dtype)
+        if key in self.bench.launched:
+            for name in ("compile_s", "load_s", "launch_s"):
+                found.reasons[f"first_call.{name}"] = "this process had launched it before"
+            self._guarded(buffers)()
+            self.bench.device.synchronize()
+            return
+        self.bench.launched.add(key)
+        parts = self._hooked()
+        began = time.perf_counter()
+        self._guarded(buffers)()
+        self.bench.device.synchronize()
+        found.first_call = {**parts, "launch_s": time.perf_counter() - began}
+        for name in ("compile_s", "load_s"):
+            if parts.get(name) is None:
+                found.reasons[f"first_call.{name}"] = "the workload does not split its first call"
+
+    def _hooked(self) -> dict[str, float | None]:
+        if self.workload.first_call is None:
+            return {}
+        try:
+            return dict(self.workload.first_call())
+        except Exception as error:
+            raise self._launch_error(error) from error
+
+    def _bare(self, buffers: BufferSet) -> Callable[[], object]:
+        """Return the launch as it is timed: nothing around the call."""
+        return partial(self.workload.launch, buffers.input_tensors, buffers.output_tensor)
+
+    def _guarded(self, buffers: BufferSet) -> Callable[[], object]:
+        """Return the launch with its errors turned into the broken link."""
+        bare = self._bare(buffers)
+
+        def launch() -> None:
+            try:
+                bare()
+            except Exception as error:
+                raise self._launch_error(error) from error
+
+        return launch
+
+    def _launch_all(self, sets: Sequence[BufferSet]) -> None:
+        for buffers in sets:
+            self._bare(buffers)()
+
+    def _launch_error(self, error: Exception) -> ChainBrokenError:
+        """Return the broken link; the context is lost when waiting for the device fails too."""
+        if isinstance(error, ChainBrokenError):
+            return error
+        try:
+            self.bench.device.synchronize()
+        except ChainBrokenError:
+            return ChainBrokenError(Link.DEVICE, _told(error), sticky=True)
+        return ChainBrokenError(Link.LAUNCH, _told(error))
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,140 @@
+"""The CPU as a device: host clock, last-level-cache flush, the same rules as on a GPU."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+import torch
+
+from perftests.harness.sampling import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from perftests.harness.buffers import BufferSet
+    from perftests.harness.sampling import Runner
+
+_FALLBACK_CACHE_BYTES = 32 << 20
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_HOT_SECONDS = 2e-4
+_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_clock = perf_counter_ns
+"""Bound when the harness is imported, before any measured code could replace it."""
+
+
+def last_level_cache_bytes(caches: Path = _CACHES) -> int | None:
+    """Return the size of the largest cache that the first core sees, None where Linux does not say."""
+    sizes = []
+    for path in caches.glob("index*/size"):
+        match = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
+        if match:
+            sizes.append(int(match[1]) * _SCALE[match[2]])
+    return max(sizes, default=None)
+
+
+class CpuDevice:
+    """Times on the host clock. Everything is done when a call returns, so nothing waits."""
+
+    kind = "cpu"
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+        self.cache_bytes = last_level_cache_bytes() or _FALLBACK_CACHE_BYTES
+        self.flush_bytes = 2 * self.cache_bytes
+        self._flush_buffer: torch.Tensor | None = None
+
+    def stream(self) -> AbstractContextManager[object]:
+        """Return a context for launches; a CPU has none to choose."""
+        return nullcontext()
+
+    def synchronize(self) -> None:
+        """Wait for nothing: a CPU call has finished when it returns."""
+
+    def flush(self) -> None:
+        """Read and write twice the last-level cache, so that nothing measured is left in it."""
+        if self._flush_buffer is None:
+            self._flush_buffer = torch.zeros(self.flush_bytes // 8, dtype=torch.int64)
+        self._flush_buffer.add_(1)
+
+    def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+        """Launch and return the output as it stands when the call returns."""
+        launch()
+        return buffers.output_tensor.clone()
+
+    def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
+        """Return the timer of a cache mode over one launch for each buffer set."""
+        if mode == "cold":
+            return _ColdRunner(self, launches)
+        return _BackToBackRunner(mode, launches)
+
+    def sets_needed(self, mode: str, set_bytes: int) -> int:
+        """Return how many buffer sets a mode rotates through: over five caches when rotated."""
+        return 5 * self.cache_bytes // set_bytes + 2 if mode == "rotated" else 1
+
+    def group(self, estimate_s: float) -> int:
+        """Return how many launches one measurement averages: one, the host clock is fine enough."""
+        del estimate_s
+        return 1
+
+    @staticmethod
+    def threads() -> int:
+        """Return how many threads live, to notice work that a launch left behind."""
+        return threading.active_count()
+
+
+class _ColdRunner:
+    """One launch a measurement, after a flush."""
+
+    timer = "host_clock_cold"
+
+    def __init__(self, device: CpuDevice, launches: Sequence[Callable[[], object]]) -> None:
+        self._device = device
+        self._launches = launches
+
+    def batch(self, count: int) -> Batch:
+        seconds = []
+        for index in range(count):
+            launch = self._launches[index % len(self._launches)]
+            self._device.flush()
+            began = _clock()
+            launch()
+            seconds.append((_clock() - began) * 1e-9)
+        return Batch(seconds)
+
+    def once(self) -> None:
+        for launch in self._launches:
+            launch()
+
+
+class _BackToBackRunner:
+    """Many launches a measurement, without a flush, the buffers in turn."""
+
+    def __init__(self, mode: str, launches: Sequence[Callable[[], object]]) -> None:
+        self.timer = f"host_clock_{mode}"
+        self._launches = launches
+        self._rounds = 1
+        began = _clock()
+        self.once()
+        took = max((_clock() - began) * 1e-9, 1e-7)
+        self._rounds = max(1, min(1000, int(_HOT_SECONDS / took)))
+
+    def batch(self, count: int) -> Batch:
+        seconds = []
+        for _ in range(count):
+            began = _clock()
+            for _ in range(self._rounds):
+                for launch in self._launches:
+                    launch()
+            took = (_clock() - began) * 1e-9
+            seconds.append(took / (self._rounds * len(self._launches)))
+        return Batch(seconds)
+
+    def once(self) -> None:
+        for launch in self._launches:
+            launch()

@@ -1,0 +1,158 @@
+"""An NVIDIA GPU as a device: streams, flush, ordering check and error check.
+
+Everything runs on a stream of the harness's own that does not wait for the default stream, so a
+kernel that ignores the current stream cannot hide behind implicit ordering.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import ExitStack, contextmanager
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
+from perftests.harness.cuda_runners import ColdRunner, GraphRunner
+from perftests.harness.errors import ChainBrokenError, Link, UnfitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from perftests.harness.buffers import BufferSet
+    from perftests.harness.sampling import Runner
+
+_LIMIT_PERSISTING_L2 = 6
+"""cudaLimitPersistingL2CacheSize in the runtime's enumeration."""
+_ORDER_HOLD_NS = 300_000
+_TIMER_STEP_S = 32e-9
+"""Resolution of an event's time stamp on Hopper, seen in recorded data."""
+_RESOLUTION = 1e-3
+_LARGEST_GROUP = 16
+_PLACEMENTS = 8
+_PLACED_BYTES = 512 << 20
+
+
+class CudaDevice:
+    """One GPU. `flush_mode` is "write" (memset, leaves dirty lines as real traffic does) or "read"."""
+
+    kind = "cuda"
+
+    def __init__(self, index: int = 0, *, flush_mode: str = "write", settle_ns: int = 8_000) -> None:
+        if not torch.cuda.is_available():
+            raise UnfitError("cannot measure on a GPU: torch sees none; use --bandwatch-device cpu")
+        if index >= torch.cuda.device_count():
+            raise UnfitError(
+                f"cannot measure on cuda:{index}: torch sees {torch.cuda.device_count()} GPUs; "
+                "choose another with --bandwatch-device"
+            )
+        self.cupy = import_cupy()
+        self.runtime = self.cupy.cuda.runtime
+        self.device = torch.device("cuda", index)
+        self.properties = torch.cuda.get_device_properties(index)
+        self.attributes: dict[str, int] = dict(self.cupy.cuda.Device(index).attributes)
+        self.highest_sm_clock_hz = 1e3 * self.attributes.get("ClockRate", 0) or None
+        self.cache_bytes = int(self.properties.L2_cache_size)
+        self.flush_bytes = ceil(2 * self.cache_bytes / (1 << 20)) << 20
+        self.flush_mode = flush_mode
+        self.settle_ns = settle_ns
+        with torch.cuda.device(self.device), self.cupy.cuda.Device(index):
+            self._own = torch.cuda.Stream(self.device)
+            self._flush_buffer = torch.ones(self.flush_bytes, dtype=torch.uint8, device=self.device)
+            self._sink = torch.zeros(16, dtype=torch.uint8, device=self.device)
+            self.kernels = DeviceKernels()
+            torch.cuda.synchronize(self.device)
+        self._driver = ctypes.CDLL("libcuda.so.1")
+
+    @contextmanager
+    def stream(self) -> Iterator[torch.cuda.Stream]:
+        """Make the launch stream current for torch and CuPy: the caller's own, else the harness's."""
+        current = torch.cuda.current_stream(self.device)
+        is_default = current == torch.cuda.default_stream(self.device)
+        chosen = self._own if is_default else current
+        with ExitStack() as stack:
+            stack.enter_context(torch.cuda.device(self.device))
+            stack.enter_context(self.cupy.cuda.Device(self.device.index))
+            stack.enter_context(torch.cuda.stream(chosen))
+            stack.enter_context(self._cupy_stream(chosen))
+            yield chosen
+
+    def _cupy_stream(self, stream: torch.cuda.Stream) -> Any:
+        """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
+        from_external = getattr(self.cupy.cuda.Stream, "from_external", None)
+        if from_external is not None:
+            return from_external(stream)
+        return self.cupy.cuda.ExternalStream(stream.cuda_stream, self.device.index)
+
+    def synchronize(self) -> None:
+        """Wait for the whole device; raise ChainBrokenError for an error that surfaces here."""
+        try:
+            torch.cuda.synchronize(self.device)
+        except Exception as error:  # torch raises its own AcceleratorError, a RuntimeError
+            raise ChainBrokenError(Link.DEVICE, first_line(error), sticky=True) from error
+
+    def flush(self) -> None:
+        """Enqueue a flush of the L2: twice its size is written or read."""
+        address = self._flush_buffer.data_ptr()
+        stream = torch.cuda.current_stream(self.device).cuda_stream
+        if self.flush_mode != "read":
+            self.cupy.cuda.runtime.memsetAsync(address, 0, self.flush_bytes, stream)
+        if self.flush_mode != "write":
+            blocks = 8 * self.properties.multi_processor_count
+            self.kernels.read(address, self.flush_bytes, self._sink.data_ptr(), blocks=blocks)
+
+    def may_persist(self) -> bool:
+        """Whether some of the L2 is set aside for persisting lines, which survive a flush."""
+        try:
+            return int(self.cupy.cuda.runtime.deviceGetLimit(_LIMIT_PERSISTING_L2)) > 0
+        except self.cupy.cuda.runtime.CUDARuntimeError:
+            return False
+
+    def reset_persisting(self) -> None:
+        """Turn persisting lines back into normal ones; takes effect at once, without a sync."""
+        self._driver.cuCtxResetPersistingL2Cache()
+
+    def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+        """Launch behind a held stream and return the output as that stream sees it right after.
+
+        The output is poisoned while the stream is held: work that went to another stream is done
+        by then and wiped out, or comes too late for the copy.
+        """
+        self.synchronize()
+        self.kernels.spin(_ORDER_HOLD_NS)
+        buffers.output.poison(0xFF)
+        launch()
+        seen = buffers.output_tensor.clone()
+        self.synchronize()
+        return seen
+
+    def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
+        """Return the timer of a cache mode over one launch for each buffer set."""
+        if mode == "cold":
+            return ColdRunner(self, launches)
+        return GraphRunner(self, mode, launches)
+
+    def sets_needed(self, mode: str, set_bytes: int) -> int:
+        """Return how many buffer sets a mode rotates through: over five L2 sizes when rotated.
+
+        A small cold case is measured at several addresses, so that the placement one process
+        happens to get does not shift its median.
+        """
+        if mode == "rotated":
+            return 5 * self.cache_bytes // set_bytes + 2
+        return max(1, min(_PLACEMENTS, _PLACED_BYTES // set_bytes)) if mode == "cold" else 1
+
+    def group(self, estimate_s: float) -> int:
+        """Return how many cold launches one measurement averages.
+
+        An event's time steps by 32 ns, 0.7 % of a 4.5 us kernel: the median of single launches
+        would jump by that. Enough launches are averaged to bring the step to 0.1 %.
+        """
+        return max(1, min(_LARGEST_GROUP, ceil(_TIMER_STEP_S / (_RESOLUTION * estimate_s))))
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error, with its type where it has no text."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,132 @@
+"""The harness's own device code: empty, spin, copies, a read flush; launched through CuPy.
+
+These are yardsticks and timing aids, never what is measured. They are compiled once for each
+device by CuPy, which caches them on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from perftests.harness.errors import UnfitError
+
+_SOURCE = r"""
+extern "C" {
+
+__global__ void bw_empty() {}
+
+// Holds the stream for `ns` nanoseconds and notes how many cycles that took: the clock.
+__global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    long long first = clock64();
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - begin < ns);
+    long long last = clock64();
+    if (log) {
+        log[0] = static_cast<unsigned long long>(last - first);
+        log[1] = now - begin;
+    }
+}
+
+__global__ void bw_copy1(const uint4* __restrict__ in, uint4* __restrict__ out, long long n) {
+    long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+
+__global__ void bw_copy4(const uint4* __restrict__ in, uint4* __restrict__ out, long long n) {
+    long long base = blockIdx.x * 4LL * blockDim.x + threadIdx.x;
+    uint4 kept[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        long long i = base + k * static_cast<long long>(blockDim.x);
+        if (i < n) kept[k] = in[i];
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        long long i = base + k * static_cast<long long>(blockDim.x);
+        if (i < n) out[i] = kept[k];
+    }
+}
+
+__global__ void bw_add1(const float4* __restrict__ a, const float4* __restrict__ b,
+                        float4* __restrict__ out, long long n) {
+    long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+    if (i >= n) return;
+    float4 x = a[i], y = b[i];
+    out[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+// Reads everything and writes (almost) nothing: evicts without leaving dirty lines.
+__global__ void bw_read(const uint4* __restrict__ in, long long n, unsigned* sink) {
+    unsigned sum = 0;
+    long long step = gridDim.x * static_cast<long long>(blockDim.x);
+    for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < n;
+         i += step) {
+        uint4 v = in[i];
+        sum += v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (sum == 0x9e3779b9u) *sink = sum;
+}
+
+}  // extern "C"
+"""
+_BLOCK = 256
+_VECTOR_BYTES = 16
+
+
+def import_cupy() -> Any:
+    """Return CuPy, or raise UnfitError that says what to install."""
+    try:
+        import cupy as cp
+    except ImportError as error:
+        raise UnfitError(
+            f"cannot time on a GPU: CuPy is missing ({error}); install the `gpu` extra "
+            "(pip install 'bandwatch[gpu]')"
+        ) from None
+    return cp
+
+
+class DeviceKernels:
+    """The compiled kernels. All launch on CuPy's current stream; sizes are in bytes."""
+
+    def __init__(self) -> None:
+        module = import_cupy().RawModule(code=_SOURCE, options=("-std=c++17",))
+        self._empty = module.get_function("bw_empty")
+        self._spin = module.get_function("bw_spin")
+        self._copies = {
+            1: module.get_function("bw_copy1"),
+            4: module.get_function("bw_copy4"),
+        }
+        self._add = module.get_function("bw_add1")
+        self._read = module.get_function("bw_read")
+
+    def empty(self) -> None:
+        """Launch a kernel that does nothing."""
+        self._empty((1,), (1,), ())
+
+    def spin(self, nanoseconds: int, log: int = 0) -> None:
+        """Hold the stream; write cycles and nanoseconds to the two words at address `log`."""
+        self._spin((1,), (1,), (np.uint64(nanoseconds), np.uint64(log)))
+
+    def copy(self, source: int, target: int, size: int, *, vectors: int = 1) -> None:
+        """Copy `size` bytes between addresses, one or four 16-byte vectors a thread."""
+        count = size // _VECTOR_BYTES
+        blocks = -(-count // (_BLOCK * vectors))
+        arguments = (np.uint64(source), np.uint64(target), np.int64(count))
+        self._copies[vectors]((blocks,), (_BLOCK,), arguments)
+
+    def add(self, left: int, right: int, target: int, size: int) -> None:
+        """Add two float arrays of `size` bytes each: two reads, one write."""
+        count = size // _VECTOR_BYTES
+        blocks = -(-count // _BLOCK)
+        arguments = (np.uint64(left), np.uint64(right), np.uint64(target), np.int64(count))
+        self._add((blocks,), (_BLOCK,), arguments)
+
+    def read(self, source: int, size: int, sink: int, *, blocks: int) -> None:
+        """Read `size` bytes without writing."""
+        arguments = (np.uint64(source), np.int64(size // _VECTOR_BYTES), np.uint64(sink))
+        self._read((blocks,), (_BLOCK,), arguments)

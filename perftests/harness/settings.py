@@ -1,0 +1,57 @@
+"""What the flags decide, as one frozen value built once a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from perftests.harness.errors import SettingError
+from perftests.harness.stop import StopRule
+
+MODES = ("cold", "hot", "rotated")
+GPU_RULE = StopRule()
+CPU_RULE = StopRule(target=5e-3, min_samples=7, settle_samples=40, max_samples=400, max_seconds=0.4)
+QUICK_SHARE = 0.4
+"""Part of the usual time cap that `--bandwatch-quick` leaves."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure. Times in seconds; a cap of None means the device's default.
+
+    `timing` false means: correctness links only, on the small form of each workload.
+    """
+
+    timing: bool = True
+    quick: bool = False
+    max_seconds: float | None = None
+    max_samples: int | None = None
+    lock_seconds: float = 120.0
+    energy: bool = False
+    seed: int = 20261129
+    modes: tuple[str, ...] = field(default=("cold",))
+
+    def rule(self, kind: str) -> StopRule:
+        """Return the stop rule for a device kind, "cuda" or "cpu", with the flags applied."""
+        base = GPU_RULE if kind == "cuda" else CPU_RULE
+        seconds = base.max_seconds * (QUICK_SHARE if self.quick else 1.0)
+        return StopRule(
+            target=base.target * (2.0 if self.quick else 1.0),
+            min_samples=min(base.min_samples, self.max_samples or base.min_samples),
+            settle_samples=base.settle_samples,
+            max_samples=self.max_samples or base.max_samples,
+            max_seconds=self.max_seconds or seconds,
+        )
+
+
+def parse_modes(text: str) -> tuple[str, ...]:
+    """Return the cache modes named in a comma-separated flag.
+
+    Raises SettingError for an unknown or an empty name.
+    """
+    modes = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown:
+        raise SettingError(
+            f"cannot measure in mode {unknown[0]!r}; expected one or more of {', '.join(MODES)}"
+        )
+    return modes

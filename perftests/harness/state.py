@@ -1,0 +1,145 @@
+"""What the GPU says of itself around a window: clocks, throttle reasons, temperature, power.
+
+Read through NVML and never set. Where NVML is absent or forbids a reading, the value is None and
+one line says why.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REASONS = {
+    0x1: "gpu_idle",
+    0x2: "applications_clocks",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake",
+    0x100: "display_clocks",
+}
+SLOWING = frozenset(
+    {"sw_power_cap", "hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"}
+)
+"""Reasons that make a window unfit; the others are idleness or a setting of the owner."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One reading. Clocks in hertz; `other_processes` counts compute contexts of others."""
+
+    sm_clock_hz: float | None = None
+    memory_clock_hz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    other_processes: int | None = None
+
+    def as_record(self) -> dict[str, object]:
+        """Return the reading as the record carries it."""
+        return {**self.__dict__, "throttle_reasons": list(self.throttle_reasons)}
+
+
+@dataclass
+class Watch:
+    """NVML's view of one device, matched by UUID; `absent` says why there is none."""
+
+    handle: Any = None
+    nvml: Any = None
+    absent: str | None = None
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def read(self) -> State | None:
+        """Return a reading, or None where NVML is absent."""
+        if self.handle is None:
+            return None
+        nvml, handle = self.nvml, self.handle
+        clock = nvml.nvmlDeviceGetClockInfo
+        sm = self._ask("sm_clock", lambda: clock(handle, nvml.NVML_CLOCK_SM))
+        memory = self._ask("memory_clock", lambda: clock(handle, nvml.NVML_CLOCK_MEM))
+        celsius = self._ask(
+            "temperature",
+            lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+        )
+        milliwatts = self._ask("power", lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        return State(
+            sm_clock_hz=None if sm is None else sm * 1e6,
+            memory_clock_hz=None if memory is None else memory * 1e6,
+            temperature_c=None if celsius is None else float(celsius),
+            power_w=None if milliwatts is None else milliwatts / 1e3,
+            throttle_reasons=self._throttle_reasons(),
+            other_processes=self._other_processes(),
+        )
+
+    def ask(self, name: str, *arguments: object) -> Any:
+        """Return one more fact by the name of its NVML function, None where refused."""
+        if self.handle is None:
+            return None
+        function = getattr(self.nvml, name, None)
+        if function is None:
+            return None
+        return self._ask(name, lambda: function(self.handle, *arguments))
+
+    def _ask(self, name: str, question: Callable[[], Any]) -> Any:
+        """Return NVML's answer, None with a kept reason where it refuses."""
+        if name in self.refused:
+            return None
+        try:
+            return question()
+        except self.nvml.NVMLError as error:
+            self.refused[name] = str(error)
+            return None
+
+    def _throttle_reasons(self) -> tuple[str, ...]:
+        nvml = self.nvml
+        function = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
+        function = function or nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+        mask = self._ask("throttle_reasons", lambda: function(self.handle)) or 0
+        return tuple(name for bit, name in _REASONS.items() if mask & bit)
+
+    def _other_processes(self) -> int | None:
+        """Count compute processes that are not this one.
+
+        Inside a container NVML numbers processes otherwise, or lists none: then one of those
+        listed is taken to be this process.
+        """
+        found = self._ask(
+            "processes", lambda: self.nvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
+        )
+        if found is None:
+            return None
+        others = [process for process in found if process.pid != os.getpid()]
+        if len(others) < len(found):
+            return len(others)
+        return max(0, len(found) - 1)
+
+
+def watch_device(uuid: str) -> Watch:
+    """Return NVML's view of the device with this UUID (with or without the prefix "GPU-")."""
+    try:
+        import pynvml
+    except ImportError:
+        return Watch(absent="NVML is absent: nvidia-ml-py is not installed")
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return Watch(absent=f"NVML is absent: {error}")
+    for prefix in ("", "GPU-", "MIG-"):
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByUUID((prefix + uuid).encode())
+        except pynvml.NVMLError:
+            continue
+        return Watch(handle=handle, nvml=pynvml)
+    return Watch(absent=f"NVML knows no device with UUID {uuid}")
+
+
+def slowing_reasons(states: list[State | None]) -> tuple[str, ...]:
+    """Return the reasons in any reading that make a window unfit, sorted."""
+    seen = {name for state in states if state for name in state.throttle_reasons}
+    return tuple(sorted(seen & SLOWING))

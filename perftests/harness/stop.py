@@ -1,0 +1,85 @@
+"""When to stop sampling: precise enough, or no longer getting more precise.
+
+The criteria are those of NVIDIA's nvbench (small noise or settled noise, a floor, caps), applied to
+the standard error of the median instead of the standard deviation: what is reported is the median,
+and one stray sample must not keep a run going.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PRECISE = "precise"
+SETTLED = "settled"
+SAMPLE_CAP = "sample cap"
+TIME_CAP = "time cap"
+_NORMAL_IQR = 1.349
+"""Interquartile range of a normal distribution, in standard deviations."""
+_MEDIAN_EFFICIENCY = 1.2533
+"""Standard error of a normal sample's median over that of its mean, sqrt(pi / 2)."""
+_WINDOW = 6
+_SETTLED_SPREAD = 0.05
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """Limits of one case's sample.
+
+    `target` is the relative standard error of the median. The floor (`min_samples`) holds against
+    everything but the time cap; settled noise counts from `settle_samples` on. Times in seconds of
+    the whole loop, flushes included.
+    """
+
+    target: float = 5e-4
+    min_samples: int = 30
+    settle_samples: int = 256
+    max_samples: int = 4000
+    max_seconds: float = 0.5
+
+
+def relative_error(samples_s: Sequence[float] | np.ndarray) -> float:
+    """Return the robust relative standard error of the median; infinity below two samples."""
+    data = np.asarray(samples_s, dtype=np.float64)
+    if data.size < 2:
+        return float("inf")
+    q1, median, q3 = np.quantile(data, (0.25, 0.5, 0.75))
+    if median <= 0:
+        return float("inf")
+    return float(_MEDIAN_EFFICIENCY * (q3 - q1) / _NORMAL_IQR / sqrt(data.size) / median)
+
+
+@dataclass
+class Stopper:
+    """The rule applied batch by batch; it remembers how noisy the earlier batches looked."""
+
+    rule: StopRule
+    _noise: list[float] = field(default_factory=list)
+
+    def decide(self, samples_s: Sequence[float] | np.ndarray, elapsed_s: float) -> str | None:
+        """Return why sampling stops after this batch, or None to go on."""
+        rule, count = self.rule, len(samples_s)
+        if count >= rule.min_samples:
+            error = relative_error(samples_s)
+            self._noise.append(error * sqrt(count))
+            if error <= rule.target:
+                return PRECISE
+            if count >= rule.settle_samples and self._is_settled():
+                return SETTLED
+        if count >= rule.max_samples:
+            return SAMPLE_CAP
+        return TIME_CAP if elapsed_s >= rule.max_seconds else None
+
+    def _is_settled(self) -> bool:
+        """Whether the noise, which no longer depends on the count, stays within a few percent."""
+        window = self._noise[-_WINDOW:]
+        if len(window) < _WINDOW:
+            return False
+        mean = sum(window) / _WINDOW
+        return max(window) - min(window) <= _SETTLED_SPREAD * mean

@@ -1,0 +1,177 @@
+"""The timed part of the chain: calibrate, warm up, sample, and judge whether the window was fit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perftests.harness.allocations import GpuAllocations, cpu_allocation
+from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.sampling import Runner, Sample, collect, warm_up
+from perftests.harness.state import slowing_reasons
+from perftests.harness.stop import SAMPLE_CAP, TIME_CAP, relative_error
+from perftests.harness.summary import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perftests.harness.cuda import CudaDevice
+    from perftests.harness.record import Findings
+    from perftests.harness.session import Bench
+
+_COLD_START_SECONDS = 0.1
+_KEPT_WARM_SECONDS = 0.5
+_SHORT_WARM_SECONDS = 0.004
+_WARM_CAP = {"cuda": 1.5, "cpu": 0.05}
+_NOISE_FACTOR = 5
+_SLOW_CLOCK = 0.75
+"""Share of the highest SM clock below which a window counts as throttled, as in nvbench."""
+_BELOW_FLOOR = 0.7
+_NEAR_FLOOR = 1.5
+_LATE_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A sample that waits for the last links before it may be reported."""
+
+    sample: Sample
+    runner: Runner
+    status: str
+
+    def once(self) -> None:
+        """Launch once on every buffer set, by the path that was timed."""
+        self.runner.once()
+
+    def accept(self, found: Findings) -> None:
+        """Hand the sample over: every link has held."""
+        found.sample, found.status = self.sample, self.status
+
+
+def time_workload(
+    found: Findings, bench: Bench, launches: Sequence[Callable[[], object]]
+) -> Timed:
+    """Return the sample of one launch for each buffer set, judged but not yet accepted.
+
+    Raises ChainBrokenError for allocations in the timed region, an empty sample, a time below an
+    empty launch's and a rate above the theoretical peak of a cold run.
+    """
+    mode, rule = found.mode, bench.settings.rule(bench.device.kind)
+    found.peaks = bench.peaks(found.workload.bytes_moved, mode)
+    if bench.device.kind == "cpu":
+        allocated = cpu_allocation(launches[0])
+        if allocated:
+            raise ChainBrokenError(Link.ALLOCATION, allocated)
+    found.states["before"] = bench.watch.read()
+    runner = bench.device.runner(mode, launches)
+    idle = time.monotonic() - bench.last_busy
+    floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
+    kind = bench.device.kind
+    warm = warm_up(runner, floor_s=min(floor, _WARM_CAP[kind]), cap_s=_WARM_CAP[kind])
+    if warm.median_s is not None and hasattr(runner, "group"):
+        runner.group = bench.device.group(warm.median_s)
+
+    def look() -> None:
+        found.states["during"] = bench.watch.read()
+
+    if kind == "cuda":
+        sample = _collect_on_gpu(runner, bench, warm.steady, look)
+    else:
+        sample = collect(runner, rule, steady=warm.steady, halfway=look)
+    bench.device.synchronize()
+    found.states["after"] = bench.watch.read()
+    bench.last_busy = time.monotonic()
+    _note(found, bench, sample)
+    return Timed(sample, runner, _status(found, bench, sample))
+
+
+def _collect_on_gpu(
+    runner: Runner, bench: Bench, steady: bool, look: Callable[[], None]
+) -> Sample:
+    device: CudaDevice = bench.device  # type: ignore[assignment]
+    watch = GpuAllocations(device.device, device.cupy)
+    with watch:
+        sample = collect(runner, bench.settings.rule("cuda"), steady=steady, halfway=look)
+    allocated = watch.found()
+    if allocated:
+        raise ChainBrokenError(Link.ALLOCATION, allocated)
+    return sample
+
+
+def _note(found: Findings, bench: Bench, sample: Sample) -> None:
+    """Write down what a reader of the result must know about its window."""
+    states = list(found.states.values())
+    if bench.watch.absent is not None:
+        for name in ("before", "during", "after"):
+            found.reasons[name] = bench.watch.absent
+    for name, reason in bench.watch.refused.items():
+        found.reasons[f"during.{name}"] = f"NVML refused: {reason}"
+    if any(state and state.other_processes for state in states):
+        found.warnings["shared_device"] = "another process computed on the device in this window"
+    total = sample.late + len(sample.seconds)
+    if sample.late > _LATE_SHARE * total:
+        found.warnings["late_launches"] = (
+            f"{sample.late} launches came too late to hide the host's latency and were dropped"
+        )
+    if bench.device.kind == "cuda" and not sample.steady:
+        found.warnings["unsteady"] = "the clock was still moving when the warm-up was cut off"
+
+
+def _status(found: Findings, bench: Bench, sample: Sample) -> str:
+    """Return ok, noisy or throttled; raise ChainBrokenError where the time cannot be true."""
+    if not sample.seconds:
+        raise ChainBrokenError(
+            Link.SAMPLES,
+            f"none left of {sample.late} launches: the host enqueued each too late; close what "
+            "else runs on this machine's cores",
+        )
+    median = float(summarise(sample.seconds)["median_s"])
+    _check_floor(found, bench, median)
+    peaks = found.peaks
+    peak = peaks.theoretical_bytes_per_s if peaks else None
+    rate = found.workload.bytes_moved / median
+    if found.mode == "cold" and peak is not None and rate > peak:
+        raise ChainBrokenError(
+            Link.PEAK,
+            f"{rate / 1e9:.0f} GB/s is more than the {peak / 1e9:.0f} GB/s of the memory: the "
+            "bytes are counted wrongly or the data came from a cache",
+        )
+    slowing = slowing_reasons(list(found.states.values()))
+    if slowing:
+        found.warnings["throttled"] = f"the device slowed itself: {', '.join(slowing)}"
+        return "throttled"
+    if _is_slow_clock(bench, sample):
+        found.warnings["slow_clock"] = "the SM clock stood below 75 % of its highest"
+        return "throttled"
+    rule = bench.settings.rule(bench.device.kind)
+    error = relative_error(sample.seconds)
+    if sample.stop_reason in {SAMPLE_CAP, TIME_CAP} and error > _NOISE_FACTOR * rule.target:
+        found.warnings["noisy"] = (
+            f"stopped at its {sample.stop_reason} with a relative standard error of {error:.2%}"
+        )
+        return "noisy"
+    return "ok"
+
+
+def _check_floor(found: Findings, bench: Bench, median_s: float) -> None:
+    floor = found.peaks.floor_s if found.peaks else None
+    if bench.device.kind != "cuda" or floor is None:
+        return
+    if median_s < _BELOW_FLOOR * floor:
+        raise ChainBrokenError(
+            Link.SAMPLES,
+            f"{median_s * 1e6:.2f} us is less than an empty kernel's {floor * 1e6:.2f} us: the "
+            "timer did not see the work; launch on the current stream",
+        )
+    if median_s < _NEAR_FLOOR * floor:
+        found.warnings["near_floor"] = (
+            f"an empty kernel shows {floor * 1e6:.2f} us by the same timer: most of this time is "
+            "the launch"
+        )
+
+
+def _is_slow_clock(bench: Bench, sample: Sample) -> bool:
+    highest = getattr(bench.device, "highest_sm_clock_hz", None)
+    clock = sample.sm_clock_hz
+    return bool(highest and clock and clock < _SLOW_CLOCK * highest)

@@ -1,0 +1,107 @@
+"""Workload: everything the harness must know to time one callable and to trust the time.
+
+Only torch tensors pass through here. The callable may come from any library, as long as it works
+on torch's current stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from perftests.harness.errors import SettingError
+
+if TYPE_CHECKING:
+    import torch
+
+Scalar: TypeAlias = str | int | float | bool
+Inputs: TypeAlias = "tuple[torch.Tensor, ...]"
+Launch: TypeAlias = "Callable[[Inputs, torch.Tensor], object]"
+Bound: TypeAlias = "float | torch.Tensor | Callable[[Inputs], float | torch.Tensor]"
+_EMPTY: Mapping[str, Scalar] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One callable with its inputs, its reference and what it moves.
+
+    `launch(inputs, out)` writes `out` on the current stream, without allocating and without
+    waiting. `make_inputs(seed)` gives fresh contiguous tensors, other values for another seed.
+    `reference(inputs)` gives the expected output in float64. `bound` is the absolute error allowed,
+    a number, a tensor or a function of the inputs; 0 demands the correctly rounded reference.
+
+    `input_offsets` and `output_offset` are in elements from a 16-byte boundary: the harness puts
+    the tensors there, between guard zones. `specials` plants NaN, infinities, zeros of both signs
+    and a subnormal among floating-point inputs for the checks; `zero_sign` makes the sign of a zero
+    count. `small` gives the same workload at a size fit for a correctness run alone.
+    `first_call` compiles and loads what is not compiled and loaded yet and returns the seconds as
+    `compile_s` and `load_s`.
+
+    Units: `bytes_moved` in bytes, `flop` in floating-point operations, both compulsory.
+    """
+
+    kernel: str
+    implementation: str
+    launch: Launch
+    make_inputs: Callable[[int], Inputs]
+    reference: Callable[[Inputs], torch.Tensor]
+    output_shape: tuple[int, ...]
+    output_dtype: torch.dtype
+    bytes_moved: int
+    flop: int = 0
+    bound: Bound = 0.0
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    alignment: str = ""
+    parameters: Mapping[str, Scalar] = field(default_factory=lambda: _EMPTY)
+    version: int = 1
+    input_offsets: tuple[int, ...] = ()
+    output_offset: int = 0
+    specials: bool = True
+    zero_sign: bool = False
+    fingerprint: str | None = None
+    source_file: str | None = None
+    source_line: int | None = None
+    small: Callable[[], Workload] | None = None
+    first_call: Callable[[], Mapping[str, float | None]] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without running, and fill in what follows from the rest."""
+        if self.bytes_moved <= 0:
+            raise SettingError(
+                f"cannot describe {self.kernel}/{self.implementation}: bytes_moved is "
+                f"{self.bytes_moved}; give the compulsory bytes, each input read once and each "
+                "output written once"
+            )
+        if min((self.output_offset, *self.input_offsets)) < 0:
+            raise SettingError(
+                f"cannot describe {self.kernel}/{self.implementation}: offsets are "
+                f"{self.input_offsets} and {self.output_offset}; give elements >= 0"
+            )
+        object.__setattr__(self, "dtype", self.dtype or str(self.output_dtype).split(".")[-1])
+        object.__setattr__(self, "alignment", self.alignment or self._alignment())
+
+    def _alignment(self) -> str:
+        """Name the offsets, "aligned" when all are zero."""
+        if not any((*self.input_offsets, self.output_offset)):
+            return "aligned"
+        ins = ",".join(str(offset) for offset in self.input_offsets) or "0"
+        return f"in+{ins} out+{self.output_offset}"
+
+    @property
+    def label(self) -> str:
+        """Short name for people, such as `relu/mine float32 [1048576]`."""
+        shape = "x".join(map(str, self.identity_shape))
+        odd = "" if self.alignment == "aligned" else f" {self.alignment}"
+        return f"{self.kernel}/{self.implementation} {self.dtype} [{shape}]{odd}"
+
+    @property
+    def identity_shape(self) -> tuple[int, ...]:
+        """The shape that names the case: `shape` where given, else the output's."""
+        return self.output_shape if self.shape is None else self.shape
+
+    def error_bound(self, inputs: Inputs) -> float | torch.Tensor:
+        """Return the absolute error allowed for these inputs."""
+        return self.bound(inputs) if callable(self.bound) else self.bound
