@@ -1,0 +1,203 @@
+// Elementwise kernels at the speed of memory, parametrised by the operation.
+//
+// A block owns one tile of the output: THREADS x U granules of V elements, its first byte aligned to
+// the size of the tile whatever the alignment of the output itself, so `shift` elements of the first
+// tile lie before the output. A granule wholly inside moves as vectors; one cut by either end moves
+// element by element: head, body and tail in one launch. Inputs whose phase modulo the vector
+// differs from the output's are read as two neighbouring aligned vectors and shifted together.
+#pragma once
+#include "prelude.cuh"
+
+#ifndef THREADS
+#define THREADS 256
+#endif
+// Cache hints, replaceable to measure others (names of the load and store intrinsics).
+#ifndef LOAD_HINT
+#define LOAD_HINT(pointer) (*(pointer))
+#endif
+#ifndef STORE_HINT
+#define STORE_HINT(pointer, value) (*(pointer) = (value))
+#endif
+
+// ---- lanes: what one 32-bit word holds ---------------------------------------------------------
+
+template <class T> struct Lane;
+template <> struct Lane<float> { using type = float; };
+template <> struct Lane<__half> { using type = __half2; };
+template <> struct Lane<__nv_bfloat16> { using type = __nv_bfloat162; };
+template <class T> using LaneOf = typename Lane<T>::type;
+
+template <class To, class From> __device__ __forceinline__ To bit_cast(const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
+    To to;
+    memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
+    return to;
+}
+
+// A lone element as a lane and back; the other half of a packed lane repeats it.
+__device__ __forceinline__ float to_lane(float v) { return v; }
+__device__ __forceinline__ __half2 to_lane(__half v) { return __half2half2(v); }
+__device__ __forceinline__ __nv_bfloat162 to_lane(__nv_bfloat16 v) { return __bfloat162bfloat162(v); }
+__device__ __forceinline__ float from_lane(float v) { return v; }
+__device__ __forceinline__ __half from_lane(__half2 v) { return __low2half(v); }
+__device__ __forceinline__ __nv_bfloat16 from_lane(__nv_bfloat162 v) { return __low2bfloat16(v); }
+
+// A packed lane in fp32 and back, rounded to nearest even once.
+__device__ __forceinline__ float2 widen(__half2 v) { return __half22float2(v); }
+__device__ __forceinline__ float2 widen(__nv_bfloat162 v) { return __bfloat1622float2(v); }
+template <class L> __device__ __forceinline__ L narrow(float2 v);
+template <> __device__ __forceinline__ __half2 narrow<__half2>(float2 v) { return __float22half2_rn(v); }
+template <> __device__ __forceinline__ __nv_bfloat162 narrow<__nv_bfloat162>(float2 v) {
+    return __float22bfloat162_rn(v);
+}
+
+// ---- granules: W words that move as one vector -------------------------------------------------
+
+template <int W> struct Words {
+    u32 w[W];
+};
+
+__device__ __forceinline__ void load_vector(const void* p, Words<4>& to) {
+    const uint4 v = LOAD_HINT(static_cast<const uint4*>(p));
+    to.w[0] = v.x, to.w[1] = v.y, to.w[2] = v.z, to.w[3] = v.w;
+}
+__device__ __forceinline__ void load_vector(const void* p, Words<2>& to) {
+    const uint2 v = LOAD_HINT(static_cast<const uint2*>(p));
+    to.w[0] = v.x, to.w[1] = v.y;
+}
+__device__ __forceinline__ void load_cached(const void* p, u32 (&to)[4]) {
+    const uint4 v = *static_cast<const uint4*>(p);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+__device__ __forceinline__ void load_cached(const void* p, u32 (&to)[2]) {
+    const uint2 v = *static_cast<const uint2*>(p);
+    to[0] = v.x, to[1] = v.y;
+}
+__device__ __forceinline__ void store_vector(void* p, const Words<4>& v) {
+    STORE_HINT(static_cast<uint4*>(p), make_uint4(v.w[0], v.w[1], v.w[2], v.w[3]));
+}
+__device__ __forceinline__ void store_vector(void* p, const Words<2>& v) {
+    STORE_HINT(static_cast<uint2*>(p), make_uint2(v.w[0], v.w[1]));
+}
+
+// The granule at any address: two neighbouring aligned vectors, shifted by whole words and then by
+// bytes. Plain loads: the second is the first of the next thread, so L1 serves it.
+template <int W> __device__ __forceinline__ void load_shifted(const char* p, Words<W>& to) {
+    const u32 phase = static_cast<u32>(reinterpret_cast<u64>(p)) & (4 * W - 1);
+    const char* base = p - phase;
+    u32 low[W], high[W] = {};
+    load_cached(base, low);
+    if (phase) load_cached(base + 4 * W, high);  // on phase 0 it may lie beyond what is ours
+    u32 c[2 * W];
+#pragma unroll
+    for (int k = 0; k < W; ++k) c[k] = low[k], c[W + k] = high[k];
+    if (W == 4) {
+#pragma unroll
+        for (int k = 0; k + 2 < 2 * W; ++k) c[k] = phase & 8 ? c[k + 2] : c[k];
+    }
+#pragma unroll
+    for (int k = 0; k <= W; ++k) c[k] = phase & 4 ? c[k + 1] : c[k];
+#pragma unroll
+    for (int k = 0; k < W; ++k) to.w[k] = __funnelshift_r(c[k], c[k + 1], (phase & 3) * 8);
+}
+
+// ---- one input or several, same-size elements --------------------------------------------------
+
+template <class T, int N> struct Inputs {
+    const T* p[N];
+};
+
+template <class T, class Op>
+__device__ __forceinline__ T apply_one(const Op& op, const Inputs<T, 1>& in, i64 e) {
+    return from_lane(op(to_lane(in.p[0][e])));
+}
+template <class T, class Op>
+__device__ __forceinline__ T apply_one(const Op& op, const Inputs<T, 2>& in, i64 e) {
+    return from_lane(op(to_lane(in.p[0][e]), to_lane(in.p[1][e])));
+}
+template <class T, class Op, int W>
+__device__ __forceinline__ Words<W> apply(const Op& op, const Words<W> (&in)[1]) {
+    Words<W> out;
+#pragma unroll
+    for (int k = 0; k < W; ++k) out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<T>>(in[0].w[k])));
+    return out;
+}
+template <class T, class Op, int W>
+__device__ __forceinline__ Words<W> apply(const Op& op, const Words<W> (&in)[2]) {
+    Words<W> out;
+#pragma unroll
+    for (int k = 0; k < W; ++k) {
+        out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<T>>(in[0].w[k]), bit_cast<LaneOf<T>>(in[1].w[k])));
+    }
+    return out;
+}
+
+template <class T, bool SHIFTED, int N>
+__device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Words<4> (&to)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const T* p = in.p[i] + e;
+        if (SHIFTED) {
+            load_shifted(reinterpret_cast<const char*>(p), to[i]);
+        } else {
+            load_vector(p, to[i]);
+        }
+    }
+}
+
+// A granule cut by the start or the end of the data, or with a neighbour that is.
+template <class T, int N, class Op>
+__device__ __forceinline__ void edge_granule(const Op& op, const Inputs<T, N>& in, T* out, i64 e, i64 n) {
+    constexpr int V = 16 / sizeof(T);
+#pragma unroll 1
+    for (i64 k = e < 0 ? 0 : e; k < e + V && k < n; ++k) out[k] = apply_one(op, in, k);
+}
+
+// `n` elements from in to out; `shift` elements of the first tile lie before them.
+template <class T, int N, int U, bool SHIFTED, class Op>
+__device__ __forceinline__ void elementwise(const Op& op, const Inputs<T, N>& in, T* out, i64 n, u32 shift) {
+    constexpr int V = 16 / sizeof(T), TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
+    const i64 base = static_cast<i64>(blockIdx.x) * TILE - shift;
+    const int own = threadIdx.x * V;
+    if (base >= REACH && base + TILE + REACH <= n) {
+        Words<4> v[U][N];
+#pragma unroll
+        for (int u = 0; u < U; ++u) load_granule<T, SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
+#pragma unroll
+        for (int u = 0; u < U; ++u) store_vector(out + base + (own + u * THREADS * V), apply<T>(op, v[u]));
+        return;
+    }
+#pragma unroll 1
+    for (int u = 0; u < U; ++u) {
+        const i64 e = base + (own + u * THREADS * V);
+        if (e >= REACH && e + V + REACH <= n) {
+            Words<4> v[N];
+            load_granule<T, SHIFTED>(in, e, v);
+            store_vector(out + e, apply<T>(op, v));
+        } else {
+            edge_granule(op, in, out, e, n);
+        }
+    }
+}
+
+// ---- the kernels of an operation ---------------------------------------------------------------
+
+#define UNARY_KERNEL(name, T, U, SHIFTED, OP)                                                  \
+    KERNEL(THREADS, name, (const T* x, T* y, i64 n, u32 shift)) {                              \
+        elementwise<T, 1, U, SHIFTED>(OP, Inputs<T, 1>{{x}}, y, n, shift);                     \
+    }
+#define BINARY_KERNEL(name, T, U, SHIFTED, OP)                                                 \
+    KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n, u32 shift)) {                  \
+        elementwise<T, 2, U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, shift);                  \
+    }
+// A thread an element: the plain form that articles start from.
+#define UNARY_SCALAR_KERNEL(name, T, OP)                                                       \
+    KERNEL(THREADS, name, (const T* x, T* y, i64 n)) {                                         \
+        const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
+        if (i < n) y[i] = apply_one(OP, Inputs<T, 1>{{x}}, i);                                 \
+    }
+#define BINARY_SCALAR_KERNEL(name, T, OP)                                                      \
+    KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n)) {                             \
+        const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
+        if (i < n) y[i] = apply_one(OP, Inputs<T, 2>{{a, b}}, i);                              \
+    }

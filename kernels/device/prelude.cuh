@@ -1,0 +1,23 @@
+// What every kernel of the suite starts from: one source, a GPU through NVRTC or nvcc, a CPU through
+// g++ with BANDWATCH_HOST defined.
+#pragma once
+#ifdef BANDWATCH_HOST
+#include "host_shim.h"
+#else
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+// A kernel launched with `threads` threads a block, under a plain C name.
+#define KERNEL(threads, name, parameters) \
+    extern "C" __global__ void __launch_bounds__(threads) name parameters
+// The same for a kernel whose threads meet: barriers, shuffles or shared memory.
+#define COOPERATIVE_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
+// Shared memory whose size the launch sets; 16-byte aligned.
+#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+#endif
+
+using i64 = long long;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+static_assert(sizeof(i64) == 8 && sizeof(u32) == 4 && sizeof(u64) == 8, "packed arguments rely on it");

@@ -1,0 +1,125 @@
+"""One way to compute a kernel: what all of them share, and the plain torch ones."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernels.cases import Scalar
+from kernels.definition import Definition
+from kernels.inputs import as_tensor, like
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Implementation(ABC):
+    """A callable that computes a kernel: tensors in, `out` (or a new tensor) out.
+
+    A call checks its arguments, runs on the current stream of the tensors' device, allocates
+    nothing when `out` is given and waits for nothing. CuPy and NumPy arrays are used in place.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        name: str,
+        source: Path,
+        dtypes: Sequence[torch.dtype] | None = None,
+    ) -> None:
+        self.definition = definition
+        self.kernel = definition.name
+        self.name = name
+        self.dtypes = tuple(dtypes or definition.dtypes)
+        self.source_file = source.resolve().relative_to(ROOT).as_posix()
+        self._arity = len(definition.inputs)
+        self._check = definition.check
+        self._all_dtypes = self.dtypes == definition.dtypes
+
+    def __repr__(self) -> str:
+        return f"{self.kernel}/{self.name}"
+
+    def unavailable(self, device: torch.device, dtype: torch.dtype) -> str | None:
+        """Return in one line why this cannot run on `device` with `dtype`, or None when it can."""
+        if dtype not in self.dtypes:
+            return f"{self!r} does not take {str(dtype).removeprefix('torch.')}"
+        if device.type not in {"cpu", "cuda"}:
+            return f"{self!r} runs on cuda and cpu, not on {device.type}"
+        return None
+
+    def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:  # noqa: ARG002 - overridden
+        """Return the digest of the machine code that runs, or None where it is not ours to know."""
+        return None
+
+    @abstractmethod
+    def _run(
+        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
+    ) -> None:
+        """Write `out`; the arguments have been checked."""
+
+    def __call__(self, *inputs: Any, out: Any = None, **parameters: Scalar) -> Any:
+        """Compute the kernel and return `out`, or a new tensor of the first input's kind.
+
+        Raises ValueError naming what came and what was expected when the arguments do not fit.
+        """
+        if torch.compiler.is_compiling():
+            return self._traced(inputs, out, parameters)
+        if len(inputs) != self._arity or (
+            parameters and not parameters.keys() <= self.definition.parameters.keys()
+        ):
+            self._refuse_call(inputs, parameters)
+        for value in inputs:
+            if type(value) is not torch.Tensor:
+                return self._foreign(inputs, out, parameters)
+        if out is not None and type(out) is not torch.Tensor:
+            return self._foreign(inputs, out, parameters)
+        if not self._all_dtypes and inputs[0].dtype not in self.dtypes:
+            raise ValueError(self.unavailable(inputs[0].device, inputs[0].dtype))
+        target = self._check(inputs, out, parameters)
+        if target.numel():
+            self._run(inputs, target, parameters)
+        return target
+
+    def _refuse_call(self, inputs: Sequence[Any], parameters: Mapping[str, Scalar]) -> None:
+        names = self.definition.inputs
+        if len(inputs) != len(names):
+            raise ValueError(
+                f"{self!r} got {len(inputs)} inputs; expected {len(names)}: {', '.join(names)}"
+            )
+        known = self.definition.parameters
+        raise ValueError(
+            f"{self!r} got the parameters {', '.join(parameters)}; "
+            f"expected {', '.join(known) or 'none'}"
+        )
+
+    def _foreign(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Scalar]) -> Any:
+        """Compute on what is not a plain tensor: arrays of other libraries, tensor subclasses."""
+        names = self.definition.inputs
+        tensors = [as_tensor(v, f"{self!r}: {name}") for v, name in zip(inputs, names, strict=True)]
+        target = None if out is None else as_tensor(out, f"{self!r}: out")
+        result = self(*tensors, out=target, **parameters)
+        if out is not None:
+            return out
+        return result if isinstance(inputs[0], torch.Tensor) else like(inputs[0], result)
+
+    def _traced(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Scalar]) -> Any:
+        """Stand in the graph that torch.compile builds as one operator."""
+        from kernels.operators import call_operator
+
+        return call_operator(self, inputs, out, parameters)
+
+
+class TorchImplementation(Implementation):
+    """A function of torch's own operations: `function(*inputs, out=, **parameters)`."""
+
+    def __init__(
+        self, definition: Definition, name: str, source: Path, function: Callable[..., Any]
+    ) -> None:
+        super().__init__(definition, name, source)
+        self._function = function
+
+    def _run(
+        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
+    ) -> None:
+        self._function(*inputs, out=out, **parameters)

@@ -1,0 +1,140 @@
+"""CUBIN to launch: through CuPy's driver layer, on torch's current stream of the tensors' device.
+
+A launch packs the arguments into one buffer that each thread keeps for each kernel and hands the
+driver its address, so the host pays for one `struct.pack_into` and one call. Nothing is allocated,
+nothing waits, and a launch can be captured into a CUDA graph once its module is loaded.
+"""
+
+import ctypes
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernels.build import Cubin, arch_for, compile_cubin
+
+_END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*, CUDA driver API, cuLaunchKernel
+
+
+@cache
+def _cupy() -> Any:
+    import cupy
+
+    return cupy
+
+
+def missing() -> str | None:
+    """Return why nothing can be launched in this environment, or None."""
+    try:
+        _cupy()
+    except ImportError:
+        return "CuPy is not installed: pip install 'bandwatch[gpu]'"
+    return None
+
+
+def _stream_getter() -> Any:
+    """Return the cheapest way to torch's current stream: a raw handle by device index."""
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # noqa: SLF001 - Triton and Inductor rely on it too
+    return raw or (lambda index: torch.cuda.current_stream(index).cuda_stream)
+
+
+current_stream = _stream_getter()
+current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)  # noqa: SLF001 - without the lazy-init check
+
+
+class _Arguments(threading.local):
+    """A kernel's argument buffer, one a thread: threads that launch at once never mix arguments."""
+
+    def __init__(self, size: int, device_index: int) -> None:
+        # A thread that never touched CUDA has no current context; the runtime call gives it one.
+        _cupy().cuda.runtime.setDevice(device_index)
+        self.buffer = ctypes.create_string_buffer(size)
+        self._size = ctypes.c_size_t(size)
+        self._extra = (ctypes.c_void_p * 5)(
+            _BUFFER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(self._size), _END
+        )
+        self.address = ctypes.addressof(self._extra)
+
+
+class Function:
+    """One kernel on one device, ready to launch."""
+
+    __slots__ = ("_arguments", "_device_index", "_handle", "_launch", "_pack", "_threads")
+
+    def __init__(self, handle: int, layout: str, threads: int, device_index: int) -> None:
+        layout_struct = struct.Struct(f"@{layout}")
+        self._handle = handle
+        self._launch = _cupy().cuda.driver.launchKernel
+        self._pack = layout_struct.pack_into
+        self._arguments = _Arguments(layout_struct.size, device_index)
+        self._threads = threads
+        self._device_index = device_index
+
+    def __call__(self, blocks: int, *values: float, shared_bytes: int = 0) -> None:
+        """Launch `blocks` blocks on torch's current stream of the device; pointers are integers."""
+        index = self._device_index
+        if current_device() != index:
+            with torch.cuda.device(index):
+                return self(blocks, *values, shared_bytes=shared_bytes)
+        arguments = self._arguments
+        self._pack(arguments.buffer, 0, *values)
+        self._launch(
+            self._handle, blocks, 1, 1, self._threads, 1, 1, shared_bytes,
+            current_stream(index), 0, arguments.address,
+        )  # fmt: skip
+        return None
+
+
+class Module:
+    """A CUBIN loaded on one device. `load_s` is the time that loading took."""
+
+    def __init__(self, cubin: Cubin, device_index: int) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"cannot load {cubin.source.parent.name} while a CUDA graph is being captured; "
+                "call the implementation once before the capture"
+            )
+        self.cubin = cubin
+        self._device_index = device_index
+        with torch.cuda.device(device_index):
+            start = time.perf_counter()
+            _cupy().cuda.runtime.setDevice(device_index)
+            self._module = _cupy().cuda.driver.moduleLoadData(cubin.code)
+            self.load_s = time.perf_counter() - start
+
+    def function(self, name: str, layout: str, threads: int, shared_bytes: int = 0) -> Function:
+        """Return kernel `name`; `layout` is its parameter list as `struct` format characters.
+
+        `shared_bytes` above 48 KiB must be asked for here once.
+        """
+        with torch.cuda.device(self._device_index):
+            handle = _cupy().cuda.driver.moduleGetFunction(self._module, name)
+            if shared_bytes > 48 * 1024:
+                driver = _cupy().cuda.driver
+                driver.funcSetAttribute(
+                    handle, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes
+                )
+        return Function(handle, layout, threads, self._device_index)
+
+
+def index_of(device: torch.device) -> int:
+    """Return a CUDA device's index; a bare "cuda" is the current one."""
+    index: int | None = device.index
+    return torch.cuda.current_device() if index is None else index
+
+
+@cache
+def arch_of(device_index: int) -> str:
+    """Return the architecture that a device runs, such as "sm_90"."""
+    return arch_for(torch.cuda.get_device_capability(device_index))
+
+
+@cache
+def module(source: Path, device_index: int, extra: Sequence[str] = ()) -> Module:
+    """Return a source's module on a device: compiled once on disk, loaded once a process."""
+    return Module(compile_cubin(source, arch_of(device_index), extra), device_index)

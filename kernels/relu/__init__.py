@@ -1,0 +1,21 @@
+"""ReLU: y = max(x, 0), NaN kept."""
+
+from pathlib import Path
+
+from kernels import definition
+from kernels.cuda import CudaScalar, CudaVector
+from kernels.implementation import Implementation, TorchImplementation
+from kernels.relu import torch_impl
+from kernels.relu.reference import reference
+
+_HERE = Path(__file__).parent
+_SOURCE = _HERE / "cuda.cu"
+
+DEFINITION = definition.elementwise(
+    "relu", "max(x, 0)", inputs=("x",), reference=reference, flop_per_element=1
+)
+IMPLEMENTATIONS: tuple[Implementation, ...] = (
+    TorchImplementation(DEFINITION, "torch", _HERE / "torch_impl.py", torch_impl.relu),
+    CudaScalar(DEFINITION, _SOURCE),
+    CudaVector(DEFINITION, _SOURCE, loads=(1, 2, 4), shifted_loads=(1, 2)),
+)

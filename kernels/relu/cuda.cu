@@ -1,0 +1,28 @@
+// ReLU: y = max(x, 0). NaN stays NaN; -0.0 becomes +0.0.
+#include "elementwise.cuh"
+
+template <class T> struct Relu;
+template <> struct Relu<float> {
+    // Not fmaxf: it would turn NaN into 0. A comparison with NaN is false, so NaN is kept.
+    __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; }
+};
+template <> struct Relu<__half> {
+    __device__ __half2 operator()(__half2 v) const { return __hmax2_nan(v, __float2half2_rn(0.0f)); }
+};
+template <> struct Relu<__nv_bfloat16> {
+    __device__ __nv_bfloat162 operator()(__nv_bfloat162 v) const {
+        return __hmax2_nan(v, __float2bfloat162_rn(0.0f));
+    }
+};
+
+#define RELU(T, suffix)                                                       \
+    UNARY_SCALAR_KERNEL(relu_scalar_##suffix, T, Relu<T>{})                   \
+    UNARY_KERNEL(relu_x1_##suffix, T, 1, false, Relu<T>{})                    \
+    UNARY_KERNEL(relu_x2_##suffix, T, 2, false, Relu<T>{})                    \
+    UNARY_KERNEL(relu_x4_##suffix, T, 4, false, Relu<T>{})                    \
+    UNARY_KERNEL(relu_shifted_x1_##suffix, T, 1, true, Relu<T>{})             \
+    UNARY_KERNEL(relu_shifted_x2_##suffix, T, 2, true, Relu<T>{})
+
+RELU(float, f32)
+RELU(__half, f16)
+RELU(__nv_bfloat16, bf16)
