@@ -68,3 +68,13 @@ def test_the_theme_file_uses_the_palette(colours: Palette) -> None:
     assert theme["backgroundColor"] == colours.background
     assert theme["textColor"] == colours.text
     assert contrast(theme["linkColor"], colours.background) >= 4.5
+
+
+@BOTH
+def test_words_stay_readable_on_the_backgrounds_of_verdicts(colours: Palette) -> None:
+    theme = tomllib.loads(CONFIG.read_text())["theme"][colours.name]
+    behind = [theme[f"{name}BackgroundColor"] for name in ("orange", "blue", "gray")]
+    for colour in behind:
+        assert contrast(colour, colours.text) >= 4.5
+    for first, second in itertools.combinations(behind, 2):
+        assert distance(first, second, "deutan") >= 10

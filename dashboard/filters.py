@@ -1,0 +1,143 @@
+"""The filters of every page, one definition each: options from what exists, narrowed in order.
+
+Each filter is a widget bound to a query parameter of the same name, so the address is the state.
+Streamlit drops an invalid value from the address without a word; `Address` reads the values before
+the widgets do, and keeps a notice for each that had to go.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from dashboard.text import plain
+
+ALL = "all"
+WINDOWS: dict[str, tuple[str, int]] = {
+    "20 commits": ("commits", 20),
+    "50 commits": ("commits", 50),
+    "200 commits": ("commits", 200),
+    "30 days": ("days", 30),
+    "90 days": ("days", 90),
+    "everything": ("commits", 0),
+}
+_WINDOW = "50 commits"
+MAX_SERIES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One property that rows are filtered by; `key` is its column and its query parameter."""
+
+    key: str
+    label: str
+    optional: bool = True
+
+
+GPU = Facet("gpu", "GPU model", optional=False)
+BRANCH = Facet("branch", "Branch", optional=False)
+KERNEL = Facet("kernel", "Kernel")
+IMPLEMENTATION = Facet("implementation", "Implementation")
+DTYPE = Facet("dtype", "Dtype")
+
+Rows = Sequence[Mapping[str, str]]
+
+
+def options(rows: Rows, facet: Facet) -> dict[str, int]:
+    """Return the values of a facet among `rows`, in alphabetical order, each with its count."""
+    counts = Counter(row[facet.key] for row in rows)
+    return dict(sorted(counts.items()))
+
+
+def narrowed(rows: Rows, facet: Facet, chosen: str) -> Rows:
+    """Return the rows that have the chosen value; all of them for `all`."""
+    return rows if chosen == ALL else [row for row in rows if row[facet.key] == chosen]
+
+
+@dataclass(slots=True)
+class Address:
+    """The query parameters as the browser sent them, and what could not be honoured."""
+
+    raw: Mapping[str, list[str]]
+    notices: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls) -> "Address":
+        """Return the parameters of this script run; call it before the widgets are made."""
+        return cls({key: st.query_params.get_all(key) for key in st.query_params})
+
+    def check(self, key: str, label: str, valid: Sequence[str]) -> None:
+        """Keep a notice for each value of a parameter that is no option here."""
+        for value in self.raw.get(key, []):
+            if value not in valid:
+                self.notices.append(f"{label}: nothing here is called {plain(value, 80)!r}.")
+
+    def check_known(self, keys: Sequence[str]) -> None:
+        """Keep a notice for parameters that this page does not have."""
+        for key in self.raw:
+            if key not in keys and not key.startswith("embed"):
+                self.notices.append(f"This page has no filter called {plain(key, 40)!r}.")
+
+
+def choose(rows: Rows, facet: Facet, address: Address, *, preferred: str | None = None) -> str:
+    """Draw the select box of a facet and return the chosen value, `all` where none is chosen.
+
+    Options are those of `rows` alone. `preferred` is the default where it exists.
+    """
+    counts = options(rows, facet)
+    names = [ALL, *counts] if facet.optional else list(counts)
+    if not names:
+        return ALL
+    default = names.index(preferred) if preferred in names else 0
+    address.check(facet.key, facet.label, names)
+    chosen = st.selectbox(
+        facet.label,
+        names,
+        index=default,
+        key=facet.key,
+        bind="query-params",
+        help=told_counts(counts),
+    )
+    return str(chosen or names[default])
+
+
+def told_counts(counts: Mapping[str, int], limit: int = 12) -> str:
+    """Return how many series each option stands for, as the help of its filter."""
+    shown = [f"{count:,} {value}" for value, count in list(counts.items())[:limit]]
+    more = len(counts) - len(shown)
+    rest = [f"and {more} more"] if more > 0 else []
+    # Indented, so that Markdown takes the names as they are.
+    return "Series per option:\n\n" + "\n".join(f"    {plain(line)}" for line in (*shown, *rest))
+
+
+def pick(
+    label: str,
+    key: str,
+    names: Sequence[str],
+    address: Address,
+    *,
+    shown: Callable[[Any], str] = str,
+) -> str:
+    """Draw a row of exclusive choices bound to the address; the first one is the default."""
+    address.check(key, label, [shown(name) for name in names])
+    chosen = st.segmented_control(
+        label,
+        names,
+        default=names[0],
+        format_func=shown,
+        required=True,
+        key=key,
+        bind="query-params",
+    )
+    return str(chosen or names[0])
+
+
+def window(address: Address) -> tuple[str, int]:
+    """Draw the window filter and return its unit (commits or days) and number, 0 for everything."""
+    names = list(WINDOWS)
+    address.check("window", "Window", names)
+    default = names.index(_WINDOW)
+    chosen = st.selectbox("Window", names, index=default, key="window", bind="query-params")
+    return WINDOWS[str(chosen or _WINDOW)]
