@@ -1,0 +1,126 @@
+"""Flags of the measuring plugin, and the one place that decides whether this session times.
+
+`pytest` alone checks correctness. Any of these turns timing on: `--benchmark` (the recording
+plugin's flag), `--benchmark-only`, `--benchmark-enable`, `--benchmark-json`,
+`--benchmark-autosave`, `--benchmark-save`, `--benchmark-compare`, `--benchmark-histogram`,
+`--benchmark-csv`, or `--bandwatch-timing on`. `--benchmark-disable`, `--benchmark-skip` and
+`--bandwatch-timing off` turn it off.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from perftests.harness.errors import SettingError
+from perftests.harness.settings import Settings, parse_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TURNS_ON = (
+    "--benchmark",
+    "--benchmark-only",
+    "--benchmark-enable",
+    "--benchmark-json",
+    "--benchmark-autosave",
+    "--benchmark-save",
+    "--benchmark-compare",
+    "--benchmark-histogram",
+    "--benchmark-csv",
+)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register the flags."""
+    group = parser.getgroup("bandwatch", "trusted timing of GPU kernels")
+    add = group.addoption
+    add(
+        "--bandwatch-timing",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="time gpu_benchmark tests, or check them only; auto: on with --benchmark and with any "
+        "flag of pytest-benchmark that asks for results (default: %(default)s)",
+    )
+    add(
+        "--bandwatch-device",
+        default="auto",
+        metavar="DEVICE",
+        help="auto, cpu, cuda or cuda:N (default: %(default)s)",
+    )
+    add(
+        "--bandwatch-mode",
+        default="cold",
+        metavar="MODES",
+        help="cache modes of the suite, comma-separated: cold, hot, rotated (default: %(default)s)",
+    )
+    add(
+        "--bandwatch-quick",
+        action="store_true",
+        help="a small selection with looser limits: half a minute on a GPU",
+    )
+    add("--bandwatch-max-seconds", type=_positive(float), metavar="S", help="time cap of a case")
+    add("--bandwatch-max-samples", type=_positive(int), metavar="N", help="sample cap of a case")
+    add(
+        "--bandwatch-lock-timeout",
+        type=_positive(float),
+        default=120.0,
+        metavar="S",
+        help="how long to wait for a device that another process measures on (default: %(default)s)",
+    )
+    add("--bandwatch-energy", action="store_true", help="also measure the energy of each case")
+    add("--bandwatch-ncu", action="store_true", help="also read Nsight Compute's counters")
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        value = kind(text)
+        if not value > 0:
+            raise ValueError(text)
+        return value
+
+    parse.__name__ = f"positive {kind.__name__}"
+    return parse
+
+
+def timing_enabled(config: pytest.Config) -> bool:
+    """Return whether `gpu_benchmark` tests are timed in this session, as the module says."""
+    chosen = config.getoption("--bandwatch-timing", "auto")
+    if chosen != "auto":
+        return bool(chosen == "on")
+    forced = _given(config, "--benchmark-only")
+    if _given(config, "--benchmark-skip") and not forced:
+        return False
+    if _given(config, "--benchmark-disable") and not _given(config, "--benchmark-enable"):
+        return False
+    return any(_given(config, name) for name in _TURNS_ON)
+
+
+def _given(config: pytest.Config, name: str) -> bool:
+    return bool(config.getoption(name, None))
+
+
+def settings_from(config: pytest.Config) -> Settings:
+    """Return the session's settings; raise pytest.UsageError for flags without a meaning."""
+    option = config.getoption
+    try:
+        modes = parse_modes(option("--bandwatch-mode"))
+    except SettingError as error:
+        raise pytest.UsageError(f"--bandwatch-mode: {error}") from None
+    return Settings(
+        timing=timing_enabled(config),
+        quick=option("--bandwatch-quick"),
+        max_seconds=option("--bandwatch-max-seconds"),
+        max_samples=option("--bandwatch-max-samples"),
+        lock_seconds=option("--bandwatch-lock-timeout"),
+        energy=option("--bandwatch-energy"),
+        modes=modes,
+    )
+
+
+def worker_index() -> int | None:
+    """Return this process's place among pytest-xdist's workers, None outside of them."""
+    name = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return int(name[2:]) if name.startswith("gw") and name[2:].isdigit() else None

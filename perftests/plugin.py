@@ -1,0 +1,173 @@
+"""The pytest plugin of the harness: the fixture `gpu_benchmark` and its flags.
+
+    def test_mine(gpu_benchmark):
+        gpu_benchmark(Workload(kernel="mine", implementation="v1", launch=..., ...))
+
+It measures by itself, then replays the sample into pytest-benchmark where that is installed. The
+result travels as a record, in `benchmark.extra_info["bandwatch"]` and as a user property of the
+test's report.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from perftests.harness.errors import HarnessError, SettingError, UnfitError
+from perftests.harness.replay import SampleClock, refuse, replay
+from perftests.options import add_options, settings_from, timing_enabled, worker_index
+
+if TYPE_CHECKING:
+    import torch
+
+    from perftests.harness.chain import Outcome
+    from perftests.harness.session import Session
+    from perftests.harness.settings import Settings
+    from perftests.harness.workload import Workload
+
+PROPERTY = "bandwatch"
+"""Name of the user property, and key in extra_info, under which a result's record travels."""
+UNFIT_EXIT = 4
+SETTINGS = pytest.StashKey["Settings"]()
+_SESSION = pytest.StashKey["Session"]()
+_REPLAYS = pytest.StashKey[bool]()
+_CLOCK = pytest.StashKey[SampleClock]()
+
+
+class GpuBenchmark(Protocol):
+    """What the fixture gives: call it once in a test."""
+
+    def __call__(self, workload: Workload, *, mode: str = "cold") -> Outcome:
+        """Check and time a workload; fail the test where a link of the chain breaks."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the flags."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the flags, and register the fixture that fits what else is installed and asked for."""
+    config.stash[SETTINGS] = settings_from(config)
+    config.stash[_REPLAYS] = _replays(config)
+    fixture = _ReplayedFixture() if config.stash[_REPLAYS] else _LoneFixture()
+    config.pluginmanager.register(fixture, "perftests.gpu_benchmark")
+
+
+def _replays(config: pytest.Config) -> bool:
+    """Whether gpu_benchmark asks for pytest-benchmark's fixture.
+
+    It does when there are times to replay, and when pytest-benchmark has to recognise the test to
+    skip or disable it. A plain run leaves it alone: an unused `benchmark` fixture warns.
+    """
+    manager = config.pluginmanager
+    if not (manager.hasplugin("benchmark") or manager.hasplugin("pytest_benchmark.plugin")):
+        return False
+    asked = ("--benchmark-skip", "--benchmark-disable")
+    return timing_enabled(config) or any(config.getoption(name, False) for name in asked)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each gpu_benchmark test a clock of its own, as the nearest `benchmark` marker.
+
+    Markers of one name are not merged by pytest, so the keywords of one already there move over.
+    """
+    if not config.stash[_REPLAYS]:
+        return
+    for item in items:
+        if "gpu_benchmark" not in getattr(item, "fixturenames", ()):
+            continue
+        clock = item.stash[_CLOCK] = SampleClock()
+        known = item.get_closest_marker("benchmark")
+        keywords = {**(known.kwargs if known else {}), "timer": clock}
+        item.add_marker(pytest.mark.benchmark(**keywords), append=False)
+
+
+class _ReplayedFixture:
+    """The fixture where pytest-benchmark takes part; naming its fixture makes it see the test."""
+
+    @pytest.fixture
+    def gpu_benchmark(self, request: pytest.FixtureRequest, benchmark: Any) -> GpuBenchmark:
+        """Time a callable on a GPU (or the CPU) and check what it computes."""
+        return _Caller(request, benchmark)
+
+
+class _LoneFixture:
+    """The fixture where pytest-benchmark is absent or has nothing to do."""
+
+    @pytest.fixture
+    def gpu_benchmark(self, request: pytest.FixtureRequest) -> GpuBenchmark:
+        """Check what a callable computes, and time it where asked."""
+        return _Caller(request, None)
+
+
+class _Caller:
+    """The callable that a test gets."""
+
+    def __init__(self, request: pytest.FixtureRequest, benchmark: Any) -> None:
+        self._node = request.node
+        self._config = request.config
+        self._benchmark = benchmark
+        self._used = False
+
+    def __call__(self, workload: Workload, *, mode: str = "cold") -> Outcome:
+        """Check and time a workload; fail the test where a link of the chain breaks."""
+        if self._used:
+            raise SettingError(
+                f"cannot measure {workload.label}: gpu_benchmark was called before in this test; "
+                "write one test for each workload, or parametrise it"
+            )
+        self._used = True
+        outcome = self._measured(workload, mode)
+        self._node.user_properties.append((PROPERTY, outcome.envelope))
+        if self._benchmark is not None:
+            self._benchmark.extra_info[PROPERTY] = outcome.envelope
+        if outcome.broken is not None:
+            self._refuse(workload, mode, outcome)
+        if self._benchmark is not None and (outcome.seconds or self._benchmark.disabled):
+            clock = self._node.stash[_CLOCK]
+            replay(self._benchmark, clock, outcome.seconds, outcome.timer or "none")
+        return outcome
+
+    def _measured(self, workload: Workload, mode: str) -> Outcome:
+        from perftests.harness.chain import measure
+
+        try:
+            session = session_of(self._config)
+            return measure(workload, session, mode=mode, test=self._node.nodeid)
+        except UnfitError as error:
+            pytest.exit(f"environment unfit: {error}", returncode=UNFIT_EXIT)
+
+    def _refuse(self, workload: Workload, mode: str, outcome: Outcome) -> None:
+        """Fail the test; pytest-benchmark gets no time."""
+        if self._benchmark is not None and outcome.broken is not None:
+            refuse(self._benchmark, outcome.broken)
+        pytest.fail(
+            f"{workload.label} {mode}: no time is reported, the chain of trust broke.\n"
+            f"broken link: {outcome.broken}",
+            pytrace=False,
+        )
+
+
+def session_of(config: pytest.Config) -> Session:
+    """Return the measuring session of this pytest run, made when first asked for."""
+    from perftests.harness.session import Session
+
+    if _SESSION not in config.stash:
+        config.stash[_SESSION] = Session(config.stash[SETTINGS])
+    return config.stash[_SESSION]
+
+
+@pytest.fixture(scope="session")
+def bandwatch_device(request: pytest.FixtureRequest) -> torch.device:
+    """The device that `--bandwatch-device` chooses; parallel workers take the GPUs in turn."""
+    from perftests.harness.session import choose_device
+
+    try:
+        return choose_device(request.config.getoption("--bandwatch-device"), worker_index())
+    except UnfitError as error:
+        pytest.exit(f"environment unfit: {error}", returncode=UNFIT_EXIT)
+    except HarnessError as error:
+        raise pytest.UsageError(f"--bandwatch-device: {error}") from None
