@@ -14,7 +14,6 @@ _REPEATING = {
 }
 _FACTS = ("flop", "timer", "stop_reason", "source_file", "source_line", "test", "reasons")
 _READINGS = (
-    "median_cycles",
     "first_call",
     "before",
     "during",
@@ -34,6 +33,8 @@ def split(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any
         "status": whole["status"],
         "bytes_moved": whole["bytes_moved"],
         "copy_bytes_per_s": whole["peaks"].pop("copy_bytes_per_s"),
+        "median_cycles": whole["median_cycles"],
+        "shared": any((whole[state] or {}).get("other_processes") for state in _STATES),
         **(whole["summary"] or _NO_SUMMARY),
     }
     facts = {name: whole[name] for name in _FACTS}
@@ -86,6 +87,7 @@ def join(
         "case": case.identity(),
         "status": columns["status"],
         "bytes_moved": columns["bytes_moved"],
+        "median_cycles": columns["median_cycles"],
         "code_fingerprint": code_fingerprint,
         "measurements_s": measurements_s,
     }

@@ -167,7 +167,10 @@ class FactsRow(Base):
 
 
 class ResultRow(Base):
-    """A result's numbers that queries read; seconds, bytes, bytes per second."""
+    """A result's numbers that queries read; seconds, bytes, bytes per second.
+
+    `shared` says that another process used the device before, during or after.
+    """
 
     __tablename__ = "results"
     __table_args__ = (
@@ -189,6 +192,8 @@ class ResultRow(Base):
     stddev_s: Mapped[float | None] = mapped_column(Double)
     bytes_moved: Mapped[int | None] = mapped_column(BigInteger)
     copy_bytes_per_s: Mapped[float | None] = mapped_column(Double)
+    median_cycles: Mapped[float | None] = mapped_column(Double)
+    shared: Mapped[bool] = mapped_column(Boolean)
 
 
 class SampleRow(Base):

@@ -242,6 +242,8 @@ def upgrade() -> None:
         sa.Column("stddev_s", sa.Double(), nullable=True),
         sa.Column("bytes_moved", sa.BigInteger(), nullable=True),
         sa.Column("copy_bytes_per_s", sa.Double(), nullable=True),
+        sa.Column("median_cycles", sa.Double(), nullable=True),
+        sa.Column("shared", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["case_id"], ["cases.id"], name=op.f("fk_results_case_id")),
         sa.ForeignKeyConstraint(["facts_id"], ["facts.id"], name=op.f("fk_results_facts_id")),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_results_run_id")),

@@ -1,0 +1,55 @@
+"""The read layer: everything that the dashboard, the commands and the baseline read."""
+
+from tracker.queries.baseline import candidates
+from tracker.queries.cases import FILTERS, filter_counts, find_case, series_list
+from tracker.queries.info import ModelInfo, Overview, RunInfo, SeriesInfo
+from tracker.queries.order import ancestors, commits, orphans
+from tracker.queries.results import (
+    ResultTable,
+    code_fingerprints,
+    histories,
+    result_table,
+    results,
+)
+from tracker.queries.runs import (
+    branches,
+    find_run,
+    gpu_models,
+    load_run,
+    newest_runs,
+    overview,
+    revision,
+    runs,
+)
+from tracker.queries.series import Series, measurements, series
+
+__all__ = [
+    "FILTERS",
+    "ModelInfo",
+    "Overview",
+    "ResultTable",
+    "RunInfo",
+    "Series",
+    "SeriesInfo",
+    "ancestors",
+    "branches",
+    "candidates",
+    "code_fingerprints",
+    "commits",
+    "filter_counts",
+    "find_case",
+    "find_run",
+    "gpu_models",
+    "histories",
+    "load_run",
+    "measurements",
+    "newest_runs",
+    "orphans",
+    "overview",
+    "result_table",
+    "results",
+    "revision",
+    "runs",
+    "series",
+    "series_list",
+]

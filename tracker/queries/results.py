@@ -1,0 +1,176 @@
+"""Results of runs: whole, as columns, or as the history of each case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from tracker.model import Case, Peaks, Result, Status, Summary
+from tracker.queries.info import RunInfo
+from tracker.store import Store
+from tracker.store.codec import unpack
+from tracker.store.reader import cases_by_id, facts_by_id, read_results
+from tracker.store.rows import chunks
+from tracker.store.schema import CaseRow, FactsRow, ResultRow, SampleRow
+
+Floats = NDArray[np.float64]
+_SUMMARY = ("median_s", "mean_s", "min_s", "max_s", "q1_s", "q3_s", "stddev_s")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """Results of one or several runs as columns of one length; a missing number is NaN.
+
+    `run[i]` is an index into `runs`, `case[i]` into `cases`; `case_keys` are the fingerprints of
+    `cases`. Seconds, bytes, bytes per second.
+    """
+
+    runs: tuple[RunInfo, ...]
+    cases: tuple[Case, ...]
+    case_keys: tuple[str, ...]
+    run: NDArray[np.int64]
+    case: NDArray[np.int64]
+    status: NDArray[np.str_]
+    shared: NDArray[np.bool_]
+    count: NDArray[np.int64]
+    median_s: Floats
+    q1_s: Floats
+    q3_s: Floats
+    bytes_moved: Floats
+    copy_bytes_per_s: Floats
+    median_cycles: Floats
+
+    @property
+    def bandwidth(self) -> Floats:
+        """Bytes per second."""
+        return self.bytes_moved / self.median_s
+
+
+def results(
+    store: Store,
+    run: RunInfo,
+    *,
+    cases: Sequence[str] | None = None,
+    measurements: bool = True,
+) -> tuple[Result, ...]:
+    """Return the results of a run in its record's order, of cases by fingerprint or of all.
+
+    Without `measurements` they come with an empty sample, faster.
+    """
+    with store.reading(f"read results of run {run.run_id}") as connection:
+        ids = None
+        if cases is not None:
+            query = select(CaseRow.id).where(CaseRow.fingerprint.in_(cases))
+            ids = connection.execute(query).scalars().all()
+        found = read_results(connection, run.number, case_ids=ids, measurements=measurements)
+    return tuple(found)
+
+
+def result_table(store: Store, runs: Sequence[RunInfo]) -> ResultTable:
+    """Return the results of runs as columns, in the order of `runs`, then of each record."""
+    columns = (
+        ResultRow.run_id,
+        ResultRow.case_id,
+        ResultRow.status,
+        ResultRow.shared,
+        ResultRow.count,
+        ResultRow.median_s,
+        ResultRow.q1_s,
+        ResultRow.q3_s,
+        ResultRow.bytes_moved,
+        ResultRow.copy_bytes_per_s,
+        ResultRow.median_cycles,
+    )
+    position = {run.number: index for index, run in enumerate(runs)}
+    rows: list[Any] = []
+    with store.reading("read results") as connection:
+        for chunk in chunks(position):
+            query = select(*columns).where(ResultRow.run_id.in_(chunk)).order_by(ResultRow.id)
+            rows += connection.execute(query).all()
+        rows.sort(key=lambda row: position[row[0]])
+        cases = cases_by_id(connection, dict.fromkeys(row[1] for row in rows))
+    table = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    index = {case_id: number for number, case_id in enumerate(cases)}
+    return ResultTable(
+        runs=tuple(runs),
+        cases=tuple(cases.values()),
+        case_keys=tuple(case.fingerprint for case in cases.values()),
+        run=np.array([position[number] for number in table[0]], dtype=np.int64),
+        case=np.array([index[number] for number in table[1]], dtype=np.int64),
+        status=np.array(table[2], dtype=np.str_),
+        shared=np.array(table[3], dtype=np.bool_),
+        count=np.array([number or 0 for number in table[4]], dtype=np.int64),
+        median_s=_floats(table[5]),
+        q1_s=_floats(table[6]),
+        q3_s=_floats(table[7]),
+        bytes_moved=_floats(table[8]),
+        copy_bytes_per_s=_floats(table[9]),
+        median_cycles=_floats(table[10]),
+    )
+
+
+def _floats(values: Sequence[float | None]) -> Floats:
+    # None becomes NaN.
+    return np.array(values, dtype=np.float64)
+
+
+def histories(
+    store: Store, runs: Sequence[RunInfo], *, cases: Sequence[str] | None = None
+) -> dict[str, tuple[tuple[RunInfo, Result], ...]]:
+    """Return, by case fingerprint, what these runs say of each case, in the order of `runs`.
+
+    The results are light: case, status, measurements, summary, bytes, cycles, the copy's bandwidth
+    and the code's fingerprint; no device states, first calls or warnings.
+    """
+    query = (
+        select(ResultRow.__table__, SampleRow.measurements, FactsRow.code_fingerprint)
+        .join(SampleRow, SampleRow.result_id == ResultRow.id)
+        .join(FactsRow, FactsRow.id == ResultRow.facts_id)
+    )
+    if cases is not None:
+        wanted = select(CaseRow.id).where(CaseRow.fingerprint.in_(cases))
+        query = query.where(ResultRow.case_id.in_(wanted))
+    by_number = {run.number: (index, run) for index, run in enumerate(runs)}
+    rows: list[Any] = []
+    with store.reading("read histories") as connection:
+        for chunk in chunks(by_number):
+            rows += connection.execute(query.where(ResultRow.run_id.in_(chunk))).all()
+        known = cases_by_id(connection, {row.case_id for row in rows})
+    rows.sort(key=lambda row: by_number[row.run_id][0])
+    keys = {number: case.fingerprint for number, case in known.items()}
+    found: dict[str, list[tuple[RunInfo, Result]]] = {}
+    for row in rows:
+        light = _light(row, known[row.case_id])
+        found.setdefault(keys[row.case_id], []).append((by_number[row.run_id][1], light))
+    return {key: tuple(entries) for key, entries in found.items()}
+
+
+def _light(row: Any, case: Case) -> Result:
+    summary = None
+    if row.count is not None:
+        summary = Summary(row.count, *(getattr(row, name) for name in _SUMMARY))
+    return Result(
+        case=case,
+        status=Status(row.status),
+        measurements_s=tuple(unpack(row.measurements or b"").tolist()),
+        summary=summary,
+        bytes_moved=row.bytes_moved,
+        median_cycles=row.median_cycles,
+        peaks=Peaks(copy_bytes_per_s=row.copy_bytes_per_s),
+        code_fingerprint=row.code_fingerprint,
+    )
+
+
+def code_fingerprints(store: Store, run: RunInfo) -> dict[str, str | None]:
+    """Return, by case fingerprint, the fingerprint of the code that ran."""
+    with store.reading("read code fingerprints") as connection:
+        rows = connection.execute(
+            select(CaseRow.fingerprint, ResultRow.facts_id)
+            .join(CaseRow, CaseRow.id == ResultRow.case_id)
+            .where(ResultRow.run_id == run.number)
+        ).all()
+        facts = facts_by_id(connection, {row.facts_id for row in rows})
+    return {row.fingerprint: facts[row.facts_id][0] for row in rows}
