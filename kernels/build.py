@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import toolkit
-from kernels.cache import DEVICE_FOLDER, key, produce
+from kernels.cache import DEVICE_FOLDER, key, produce, texts
 
 OPTIONS = ("-std=c++17",)
 
@@ -123,7 +123,7 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
     Raises BuildError with the compiler's message.
     """
     options = options_for(arch, extra)
-    digest = key((source.read_bytes(), *options, f"nvrtc {nvrtc_version()}"))
+    digest = key((*texts(source), *options, f"nvrtc {nvrtc_version()}"))
     taken: float | None = None
 
     def build(target: Path) -> None:

@@ -36,6 +36,11 @@ def key(parts: Iterable[str | bytes]) -> str:
     return digest.hexdigest()[:32]
 
 
+def texts(source: Path) -> tuple[bytes, ...]:
+    """Return the text of a source and of every header beside it, which it may include."""
+    return (source.read_bytes(), *(p.read_bytes() for p in sorted(source.parent.glob("*.*h"))))
+
+
 def produce(name: str, build: Callable[[Path], None]) -> Path:
     """Return the cached file `name`; when absent, `build` writes it to the path that it is given.
 

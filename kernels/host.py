@@ -15,7 +15,7 @@ from typing import Any
 
 from kernels import toolkit
 from kernels.build import BuildError
-from kernels.cache import DEVICE_FOLDER, key, produce
+from kernels.cache import DEVICE_FOLDER, key, produce, texts
 
 FLAGS = (
     *("-x", "c++", "-std=c++17", "-O3", "-fPIC", "-shared", "-fopenmp", "-DBANDWATCH_HOST"),
@@ -70,7 +70,7 @@ def compile_library(source: Path, extra: Sequence[str] = ()) -> Path:
     flags = (*FLAGS, *extra)
     path = compiler()
     version = _compiler_version(path) if path else ""
-    digest = key((source.read_bytes(), *flags, version))
+    digest = key((*texts(source), *flags, version))
     return produce(
         f"{source.parent.name}-host-{digest}.so", lambda path: _compile(source, flags, path)
     )
