@@ -1,0 +1,222 @@
+"""A stored run against its baseline: which one is found, what is pooled, what vanished."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tracker.errors import ExitCode
+from tracker.gate import Gate, compare_runs, judge_run
+from tracker.model import Case, Correctness, Run, Status, VerdictKind
+from tracker.queries import find_run
+from tracker.reasons import ReasonCode
+from tracker.store import Store
+from tracker.tests.factory import H200, make_case, make_result, make_run, sha
+from tracker.thresholds import Override, Thresholds
+
+TODAY = date(2026, 11, 29)
+ADD = make_case("add", n=1 << 26)
+RELU = make_case("relu", n=1 << 26)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "gate.db")) as opened:
+        yield opened
+
+
+def sample(factor: float = 1.0, seed: int = 1) -> Sequence[float]:
+    """Return 40 times around 130 us with a noise of 0.2 %."""
+    rng = np.random.default_rng(seed)
+    return [float(t) for t in 1.3e-4 * factor * np.exp(rng.normal(0, 0.002, 40))]
+
+
+def measured(
+    number: int | None, *, factor: float = 1.0, cases: Sequence[Case] = (RELU,), **more: Any
+) -> Run:
+    run_id = more.pop("run_id", f"run-of-commit-{number}")
+    seed = more.pop("seed", number or 0)
+    cycles = 257_400.0 * factor
+    results = tuple(make_result(c, sample(factor, seed), median_cycles=cycles) for c in cases)
+    return make_run(run_id, number, **{"results": results, **more})
+
+
+def judge(store: Store, run: Run, thresholds: Thresholds | None = None, **more: Any) -> Gate:
+    info = find_run(store, run.run_id)
+    return judge_run(store, info, thresholds or Thresholds(), today=TODAY, **more)
+
+
+def record(store: Store, *runs: Run) -> None:
+    for run in runs:
+        store.record(run)
+
+
+def only(gate: Gate) -> Any:
+    (judged,) = gate.judged
+    return judged.verdict
+
+
+def test_the_first_run_has_no_baseline_and_that_is_no_error(store: Store) -> None:
+    run = measured(1)
+    record(store, run)
+    gate = judge(store, run)
+    assert gate.judged[0].outcome == "no baseline"
+    assert gate.code is ExitCode.OK
+
+
+def test_a_run_is_judged_against_its_parent(store: Store) -> None:
+    slow = measured(2, factor=1.2)
+    record(store, measured(1), slow)
+    gate = judge(store, slow)
+    verdict = only(gate)
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert verdict.effect == pytest.approx(1 / 1.2 - 1, abs=0.01)
+    assert "the parent commit" in verdict.baseline_rule
+    assert gate.code is ExitCode.REGRESSION
+
+
+def test_the_same_again_is_no_change_against_this_commit(store: Store) -> None:
+    again = measured(1, run_id="run-again-1", seed=5, minute=9)
+    record(store, measured(1), again)
+    verdict = only(judge(store, again))
+    assert verdict.kind is VerdictKind.NO_CHANGE
+    assert "this commit" in verdict.baseline_rule
+
+
+def test_a_faster_run_is_an_improvement(store: Store) -> None:
+    fast = measured(2, factor=0.92)
+    record(store, measured(1), fast)
+    assert only(judge(store, fast)).kind is VerdictKind.IMPROVEMENT
+
+
+def test_git_s_ancestors_reach_over_commits_that_were_never_measured(store: Store) -> None:
+    head = measured(9, factor=1.2, parents=(8,))
+    record(store, measured(1), head)
+    assert judge(store, head).judged[0].outcome == "no baseline"
+    verdict = only(judge(store, head, ancestors=[sha(8), sha(7), sha(1)]))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert "3 commits back" in verdict.baseline_rule
+
+
+def test_uncommitted_changes_are_judged_against_the_commit_below(store: Store) -> None:
+    changed = measured(2, factor=1.2, dirty=True, run_id="run-changed", minute=50)
+    record(store, measured(1, factor=1.2), measured(2), changed)
+    verdict = only(judge(store, changed))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert sha(2)[:12] in verdict.baseline_rule
+
+
+def test_a_dirty_run_is_never_a_baseline(store: Store) -> None:
+    head = measured(2)
+    record(store, measured(1, dirty=True), head)
+    assert judge(store, head).judged[0].outcome == "no baseline"
+
+
+def test_an_incorrect_result_is_never_a_baseline(store: Store) -> None:
+    wrong = make_result(
+        RELU,
+        [],
+        status=Status.INCORRECT,
+        correctness=Correctness(checked=True, passed=False),
+        reasons={"measurements_s": "wrong"},
+    )
+    head = measured(3, factor=1.2)
+    record(store, measured(1), measured(2, results=(wrong,)), head)
+    verdict = only(judge(store, head))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert sha(1)[:12] in verdict.baseline_rule
+
+
+def test_another_environment_is_no_baseline_and_that_is_told(store: Store) -> None:
+    head = measured(2)
+    record(store, measured(1, environment=replace(H200, driver="570.1")), head)
+    judged = judge(store, head).judged[0]
+    assert judged.outcome == "no baseline"
+    assert "1 with another environment" in judged.remarks[0]
+
+
+def test_runs_of_head_s_commit_are_pooled(store: Store) -> None:
+    first = measured(2, run_id="run-head-1", seed=2, minute=5)
+    second = measured(2, run_id="run-head-2", seed=3, minute=6)
+    record(store, measured(1), first, second)
+    (evidence, *_) = only(judge(store, second)).evidence
+    assert evidence.comparison.head_runs == 2
+    assert evidence.comparison.base_runs == 1
+
+
+def test_runs_of_the_base_s_commit_are_pooled(store: Store) -> None:
+    head = measured(2, minute=30)
+    record(store, measured(1), measured(1, run_id="run-base-2", seed=7, minute=8), head)
+    (evidence, *_) = only(judge(store, head)).evidence
+    assert evidence.comparison.base_runs == 2
+
+
+def test_a_case_that_a_complete_run_lacks_has_vanished(store: Store) -> None:
+    head = measured(2, cases=(RELU,))
+    record(store, measured(1, cases=(RELU, ADD)), head)
+    gate = judge(store, head)
+    gone = [item for item in gate.judged if item.result is None]
+    assert [item.verdict.case.kernel for item in gone] == ["add"]
+    assert gone[0].verdict.has(ReasonCode.VANISHED)
+    assert gate.code is ExitCode.UNDECIDED
+
+
+def test_nothing_vanishes_from_a_part_of_the_suite(store: Store) -> None:
+    head = measured(2, cases=(RELU,), complete=False)
+    record(store, measured(1, cases=(RELU, ADD)), head)
+    assert [item.verdict.case.kernel for item in judge(store, head).judged] == ["relu"]
+
+
+def test_nothing_vanishes_against_a_part_of_the_suite(store: Store) -> None:
+    head = measured(3, cases=(RELU,))
+    record(store, measured(1, cases=(RELU,)), measured(2, cases=(ADD,), complete=False), head)
+    assert [item.verdict.case.kernel for item in judge(store, head).judged] == ["relu"]
+
+
+def test_another_cache_mode_that_was_not_asked_for_has_not_vanished(store: Store) -> None:
+    hot = make_case("relu", n=1 << 26, cache="hot")
+    head = measured(2, cases=(RELU,))
+    record(store, measured(1, cases=(RELU, hot)), head)
+    assert len(judge(store, head).judged) == 1
+
+
+def test_an_override_changes_the_verdict_and_is_told(store: Store) -> None:
+    override = Override("relu/*", {"minimal_effect": 0.5}, "A. Person", "being rewritten")
+    slow = measured(2, factor=1.2)
+    record(store, measured(1), slow)
+    judged = judge(store, slow, Thresholds(overrides=(override,))).judged[0]
+    assert judged.verdict.kind is VerdictKind.NO_CHANGE
+    assert "being rewritten" in judged.remarks[0]
+
+
+def test_a_run_without_a_commit_meets_runs_without_one(store: Store) -> None:
+    head = measured(None, run_id="run-no-commit-2", factor=1.2, minute=9)
+    record(store, measured(None, run_id="run-no-commit-1"), head)
+    verdict = only(judge(store, head))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert "outside a checkout" in verdict.baseline_rule
+
+
+def test_two_runs_are_compared_on_what_both_measured(store: Store) -> None:
+    base = measured(1, cases=(RELU, ADD))
+    head = measured(5, factor=1.2, cases=(RELU,), parents=())
+    record(store, base, head)
+    a, b = find_run(store, base.run_id), find_run(store, head.run_id)
+    gate = compare_runs(store, a, b, Thresholds(), today=TODAY)
+    assert only(gate).kind is VerdictKind.REGRESSION
+    assert base.run_id in only(gate).baseline_rule
+    assert gate.notes == (f"1 cases are only in {base.run_id}: {ADD.label}",)
+
+
+def test_two_runs_of_different_environments_are_undecided(store: Store) -> None:
+    base = measured(1, environment=replace(H200, power_limit_w=500.0))
+    head = measured(2, factor=1.2)
+    record(store, base, head)
+    a, b = find_run(store, base.run_id), find_run(store, head.run_id)
+    gate = compare_runs(store, a, b, Thresholds(), today=TODAY)
+    assert only(gate).has(ReasonCode.OTHER_ENVIRONMENT)
+    assert gate.code is ExitCode.UNDECIDED
