@@ -6,6 +6,7 @@ from datetime import date
 
 from tracker.baseline import Candidate, Choice, Wanted, choose, incorrect, shared, throttled, usable
 from tracker.errors import ExitCode
+from tracker.lineage import fork_of
 from tracker.model import Case, Result
 from tracker.queries import RunInfo, candidates, histories, results
 from tracker.queries import ancestors as known_ancestors
@@ -116,11 +117,13 @@ def _line(store: Store, run: RunInfo, ancestors: Sequence[str] | None) -> Sequen
     """Return the commits that may stand before the run, newest first."""
     if run.sha is None:
         return ancestors
-    if ancestors is None:
-        ancestors = known_ancestors(store, run.checkout.merge_base or run.sha)
-        if run.checkout.merge_base:
-            ancestors = (run.checkout.merge_base, *ancestors)
-    return (run.sha, *ancestors) if run.checkout.dirty else ancestors
+    line = tuple(ancestors or ())
+    if ancestors is None or run.checkout.shallow:
+        # The store may know what a shallow clone or another repository does not.
+        fork = fork_of(run.checkout)
+        known = (*([fork] if fork else []), *known_ancestors(store, fork or run.sha))
+        line = tuple(dict.fromkeys((*line, *known)))
+    return (run.sha, *line) if run.checkout.dirty else line
 
 
 def _judge_case(

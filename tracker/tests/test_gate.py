@@ -220,3 +220,34 @@ def test_two_runs_of_different_environments_are_undecided(store: Store) -> None:
     gate = compare_runs(store, a, b, Thresholds(), today=TODAY)
     assert only(gate).has(ReasonCode.OTHER_ENVIRONMENT)
     assert gate.code is ExitCode.UNDECIDED
+
+
+def test_a_pull_request_is_judged_against_its_base_not_its_own_push(store: Store) -> None:
+    base = measured(1)
+    push = measured(2, factor=1.2)
+    merged = measured(3, factor=1.2, parents=(2,))
+    checkout = replace(merged.checkout, head=sha(3), base=sha(1), merge_base=sha(1))
+    merged = replace(merged, checkout=checkout)
+    record(store, base, push, merged)
+    verdict = only(judge(store, merged))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert sha(1)[:12] in verdict.baseline_rule
+
+
+def test_a_test_merge_stands_on_the_base_that_it_joined(store: Store) -> None:
+    old, base = measured(1, factor=1.2), measured(2)
+    merge = measured(5, factor=1.2, parents=(2, 4), minute=40)
+    checkout = replace(merge.checkout, head=sha(4), base=sha(2), merge_base=sha(1))
+    merge = replace(merge, checkout=checkout)
+    record(store, old, base, merge)
+    verdict = only(judge(store, merge))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert sha(2)[:12] in verdict.baseline_rule
+
+
+def test_a_shallow_clone_s_line_is_completed_from_the_store(store: Store) -> None:
+    head = measured(3, factor=1.2)
+    head = replace(head, checkout=replace(head.checkout, shallow=True))
+    record(store, measured(1), measured(2, results=()), head)
+    verdict = only(judge(store, head, ancestors=[sha(2)]))
+    assert sha(1)[:12] in verdict.baseline_rule

@@ -1,0 +1,1 @@
+"""The command `bandwatch`, one module a command."""

@@ -1,0 +1,46 @@
+"""`bandwatch check`: judge a stored run against its baseline; the gate for CI."""
+
+from datetime import UTC, datetime
+
+import click
+
+from tracker.cli.options import report_command, row_limit
+from tracker.config import Config
+from tracker.gate import judge_run
+from tracker.lineage import line_of
+from tracker.queries import find_run
+from tracker.report.document import Document
+from tracker.report.formats import Format
+from tracker.report.headings import run_heading
+from tracker.report.verdicts import verdict_document
+from tracker.store import Store
+
+
+@click.command("check", short_help="Judge a run against its baseline; the exit code says how.")
+@click.argument("run", default="latest")
+@click.option("--gpu", metavar="MODEL", help="Only runs on this GPU model.")
+@click.option("--all", "everything", is_flag=True, help="Show unchanged cases too, however many.")
+@report_command
+def command(
+    *, run: str, gpu: str | None, everything: bool, form: Format, config: Config
+) -> Document:
+    """Judge RUN against its baseline: the newest clean run of an ancestor commit.
+
+    RUN is a run id, a commit or the beginning of either; by default the newest run. The exit code
+    is 0 for no regression, 1 for a regression, 3 for undecided, 4 for an unfit environment.
+
+    Example: bandwatch check --format markdown
+    """
+    with Store.open(config.store.url, read_only=True) as store:
+        info = find_run(store, run, gpu_model=gpu)
+        gate = judge_run(
+            store,
+            info,
+            config.thresholds,
+            today=datetime.now(UTC).date(),
+            ancestors=line_of(info.checkout, config.root),
+        )
+    heading = run_heading("Verdicts", info, gate.notes)
+    return verdict_document(
+        heading, gate.judged, gate.code, limit=row_limit(form, everything=everything)
+    )

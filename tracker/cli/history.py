@@ -1,0 +1,132 @@
+"""`bandwatch history`: one case over commits."""
+
+from math import isfinite
+
+import click
+
+from tracker.cli.options import report_command
+from tracker.config import Config
+from tracker.errors import NotFoundError
+from tracker.queries import Series, commits, find_case, series, series_list
+from tracker.report.columns import (
+    show_change,
+    show_fraction,
+    show_moment,
+    show_rate,
+    show_sha,
+    show_time,
+)
+from tracker.report.document import Column, Document, Kind, Row, Table, Value
+from tracker.report.formats import Format
+from tracker.store import Store
+
+COLUMNS = (
+    Column("commit", "commit", Kind.WORD, show_sha),
+    Column("run", None),
+    Column("started", "started (UTC)", Kind.WORD, show_moment, drop=2),
+    Column("dirty", "changed", Kind.WORD, drop=6),
+    Column("branch", "branch", Kind.CODE, drop=5),
+    Column("status", "status", Kind.WORD, drop=4),
+    Column("median_s", "time", Kind.NUMBER, show_time),
+    Column("bandwidth_bytes_per_s", "GB/s", Kind.NUMBER, show_rate),
+    Column("copy_fraction", "of copy", Kind.NUMBER, show_fraction, drop=1),
+    Column("bandwidth_change", "since previous", Kind.NUMBER, show_change),
+    Column("subject", "subject", Kind.TEXT, drop=3),
+    *(Column(key, None) for key in ("environment", "complete", "count", "q1_s", "q3_s")),
+)
+
+
+@click.command("history", short_help="Show one case over commits.")
+@click.argument("case", nargs=-1, required=True)
+@click.option("--gpu", metavar="MODEL", help="The GPU model; needed when there are several.")
+@click.option("--branch", metavar="NAME", help="Only runs on this branch.")
+@click.option("--dirty", is_flag=True, help="Show runs with uncommitted changes too.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=30, show_default=True, help="The last so many."
+)
+@report_command
+def command(
+    *,
+    case: tuple[str, ...],
+    gpu: str | None,
+    branch: str | None,
+    dirty: bool,
+    limit: int,
+    form: Format,
+    config: Config,
+) -> Document:
+    """Show the results of one case in commit order, oldest first.
+
+    CASE is a fingerprint or its beginning, a label, or words that stand in the label of one case
+    only. The last column is the change of bandwidth since the row above, without a verdict: that
+    is what `bandwatch check` gives.
+
+    Example: bandwatch history relu cuda_vector
+    """
+    del form
+    with Store.open(config.store.url, read_only=True) as store:
+        key, found = find_case(store, " ".join(case))
+        model = gpu or _only_model(store, key, found.label)
+        line = series(store, key, model, branch=branch, dirty=dirty, last=limit)
+        subjects = {
+            sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
+        }
+    rows = _rows(line, subjects)
+    return Document(
+        kind="history",
+        title=f"{found.label} on {model}",
+        summary=f"{len(rows)} results" + ("" if rows else ": nothing matches; loosen the filters"),
+        facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
+        tables=(Table("history", COLUMNS, rows),),
+        notes=_environment_notes(line),
+    )
+
+
+def _only_model(store: Store, key: str, label: str) -> str:
+    models = sorted({info.gpu_model for info in series_list(store) if info.case_key == key})
+    if len(models) == 1:
+        return models[0]
+    raise NotFoundError(
+        f"cannot show {label}: measured on {len(models)} GPU models ({', '.join(models)}); "
+        "choose one with --gpu"
+    )
+
+
+def _rows(line: Series, subjects: dict[str, str | None]) -> tuple[Row, ...]:
+    rows = []
+    before: float | None = None
+    for index in range(len(line)):
+        rate = _real(line.bandwidth[index])
+        change = rate / before - 1 if rate is not None and before else None
+        values: dict[str, Value] = {
+            "commit": str(line.sha[index]) or None,
+            "run": str(line.run_id[index]),
+            "started": float(line.started[index]),
+            "dirty": bool(line.dirty[index]),
+            "branch": str(line.branch[index]) or None,
+            "status": str(line.status[index]),
+            "median_s": _real(line.median_s[index]),
+            "bandwidth_bytes_per_s": rate,
+            "copy_fraction": _real(line.copy_fraction[index]),
+            "bandwidth_change": change,
+            "subject": subjects.get(str(line.sha[index])),
+            "environment": line.environment_keys[int(line.environment[index])],
+            "complete": bool(line.complete[index]),
+            "count": int(line.count[index]),
+            "q1_s": _real(line.q1_s[index]),
+            "q3_s": _real(line.q3_s[index]),
+        }
+        rows.append(Row(values))
+        before = rate or before
+    return tuple(rows)
+
+
+def _environment_notes(line: Series) -> tuple[str, ...]:
+    count = len(set(line.environment.tolist()))
+    if count < 2:
+        return ()
+    return (f"the rows come from {count} environments: a step between them may be no kernel's",)
+
+
+def _real(value: float) -> float | None:
+    return float(value) if isfinite(value) else None

@@ -1,0 +1,114 @@
+"""`bandwatch list`: the runs or the cases that the store holds."""
+
+import click
+
+from tracker.cli.options import report_command
+from tracker.config import Config, redact
+from tracker.queries import RunInfo, SeriesInfo, overview, runs, series_list
+from tracker.report.columns import show_moment, show_sha
+from tracker.report.document import Column, Document, Kind, Row, Table
+from tracker.report.formats import Format
+from tracker.store import Store
+
+RUN_COLUMNS = (
+    Column("run", "run", Kind.CODE),
+    Column("started_at", "started (UTC)", Kind.WORD, show_moment),
+    Column("commit", "commit", Kind.WORD, show_sha),
+    Column("branch", "branch", Kind.CODE, drop=2),
+    Column("dirty", "changed", Kind.WORD, drop=4),
+    Column("gpu_model", "GPU model", Kind.TEXT),
+    Column("results", "results", Kind.NUMBER, drop=1),
+    Column("complete", "complete", Kind.WORD, drop=3),
+    Column("subject", "subject", Kind.TEXT, drop=5),
+    *(Column(key, None) for key in ("device", "environment", "demo", "command", "notes")),
+)
+CASE_COLUMNS = (
+    Column("case", "case", Kind.CODE),
+    Column("fingerprint", "fingerprint", Kind.WORD),
+    Column("gpu_model", "GPU model", Kind.TEXT),
+    Column("environment", None),
+    Column("results", "results", Kind.NUMBER),
+    Column("last_started", "last measured (UTC)", Kind.WORD, show_moment, drop=1),
+)
+
+
+@click.command("list", short_help="Show the runs or the cases that the store holds.")
+@click.option("--cases", is_flag=True, help="Show cases instead of runs.")
+@click.option("--gpu", metavar="MODEL", help="Only this GPU model.")
+@click.option("--branch", metavar="NAME", help="Only runs on this branch.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many runs."
+)
+@report_command
+def command(
+    *, cases: bool, gpu: str | None, branch: str | None, limit: int, form: Format, config: Config
+) -> Document:
+    """Show the newest runs, or with --cases all cases, that the store holds.
+
+    Example: bandwatch list --limit 5
+    """
+    del form
+    with Store.open(config.store.url, read_only=True) as store:
+        if cases:
+            return cases_document(series_list(store, gpu_model=gpu), config)
+        total = overview(store).runs
+        found = runs(store, gpu_model=gpu, branch=branch, limit=limit)
+    return runs_document(found, total, config)
+
+
+def runs_document(found: tuple[RunInfo, ...], total: int, config: Config) -> Document:
+    """Return the table of runs, newest first."""
+    return Document(
+        kind="runs",
+        title="",
+        summary=f"{len(found)} of {total} runs in {config.store.shown}",
+        facts={"shown": len(found), "runs": total, "store": config.store.shown},
+        tables=(Table("runs", RUN_COLUMNS, tuple(map(_run_row, found))),),
+    )
+
+
+def cases_document(found: tuple[SeriesInfo, ...], config: Config) -> Document:
+    """Return the table of cases on their GPU models."""
+    rows = tuple(
+        Row(
+            {
+                "case": info.case.label,
+                "fingerprint": info.case_key,
+                "gpu_model": info.gpu_model,
+                "environment": info.environment_key,
+                "results": info.results,
+                "last_started": info.last_started,
+            }
+        )
+        for info in found
+    )
+    count = len({info.case_key for info in found})
+    return Document(
+        kind="cases",
+        title="",
+        summary=f"{count} cases in {len(found)} series in {config.store.shown}",
+        facts={"cases": count, "series": len(found), "store": config.store.shown},
+        tables=(Table("cases", CASE_COLUMNS, rows),),
+    )
+
+
+def _run_row(run: RunInfo) -> Row:
+    commit = run.checkout.commit
+    return Row(
+        {
+            "run": run.run_id,
+            "started_at": run.started_at,
+            "commit": run.sha,
+            "branch": run.checkout.branch,
+            "dirty": run.checkout.dirty,
+            "gpu_model": run.gpu_model,
+            "results": run.results,
+            "complete": run.complete,
+            "subject": commit.subject if commit else None,
+            "device": run.device.uuid,
+            "environment": run.environment_key,
+            "demo": run.demo,
+            "command": redact(run.command) if run.command else None,
+            "notes": run.notes,
+        }
+    )

@@ -1,0 +1,65 @@
+"""What commands share: the output format, the store, how a report leaves the process."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from tracker.config import STORE_VARIABLE, load_config
+from tracker.report.document import Document
+from tracker.report.formats import Format, write
+from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
+
+
+def report_command(function: Callable[..., Document]) -> Callable[..., int]:
+    """Give a function that returns a report the options --format and --store, and print the report.
+
+    The function gets `form` and `config`. What it returns to click is the exit code.
+    """
+
+    @click.option(
+        "--format",
+        "form",
+        type=click.Choice([str(form) for form in Format]),
+        default=str(Format.TEXT),
+        show_default=True,
+        help="How to print the result.",
+    )
+    @click.option(
+        "--store",
+        metavar="URL",
+        help=f"The store to use; before {STORE_VARIABLE} and [tool.bandwatch] store.",
+    )
+    @wraps(function)
+    def wrapped(*args: Any, form: str, store: str | None, **kwargs: Any) -> int:
+        config = load_config(store)
+        chosen = Format(form)
+        return emit(function(*args, form=chosen, config=config, **kwargs), chosen)
+
+    return wrapped
+
+
+def emit(document: Document, form: Format) -> int:
+    """Print the report and return its exit code, which a reader that stops early cannot change."""
+    try:
+        write(document, form)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(document.exit_code)
+
+
+def row_limit(form: Format, *, everything: bool) -> int | None:
+    """Return above how many rows a report for people hides the unchanged ones."""
+    if everything:
+        return None
+    return TEXT_LIMIT if form is Format.TEXT else COMMENT_LIMIT
+
+
+def note(message: str) -> None:
+    """Tell something that is no result."""
+    click.echo(message, err=True)

@@ -1,0 +1,87 @@
+"""`bandwatch record`: put record files into the store."""
+
+from pathlib import Path
+
+import click
+
+from tracker.cli.options import report_command
+from tracker.config import Config, prepare_folder
+from tracker.errors import NotFoundError
+from tracker.model import Run
+from tracker.record import load_run, merge
+from tracker.report.document import Column, Document, Kind, Row, Table
+from tracker.report.formats import Format
+from tracker.store import RecordOutcome, Store
+
+COLUMNS = (
+    Column("run", "run", Kind.CODE),
+    Column("outcome", "outcome", Kind.WORD),
+    Column("results", "results", Kind.NUMBER),
+    Column("revision", "revision", Kind.NUMBER),
+)
+
+
+@click.command("record", short_help="Put record files into the store.")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@report_command
+def command(*, files: tuple[Path, ...], form: Format, config: Config) -> Document:
+    """Put record files (run documents of schema 1) into the store.
+
+    Each run is one transaction, and recording it twice changes nothing. Files that carry the same
+    run id are shards of one run and are merged first. All files are read and checked before
+    anything is written.
+
+    Example: bandwatch record run.json
+    """
+    del form
+    notes: list[str] = []
+    runs = read_runs(files, notes)
+    prepare_folder(config.store)
+    with Store.open(config.store.url) as store:
+        outcomes = [store.record(run) for run in runs]
+    return _document(outcomes, tuple(notes), config)
+
+
+def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
+    """Return the runs of `files`, shards merged; what was merged goes into `notes`."""
+    shards: dict[str, list[Run]] = {}
+    for file in files:
+        if not file.is_file():
+            raise NotFoundError(f"cannot read {file}: there is no such file; expected a run record")
+        run = load_run(file)
+        shards.setdefault(run.run_id, []).append(run)
+    runs = []
+    for run_id, parts in shards.items():
+        merged = merge(parts)
+        if len(parts) > 1:
+            notes.append(f"merged {len(parts)} shards of run {run_id}")
+        notes += [f"{label} stands in two shards, equal" for label in merged.duplicates]
+        runs.append(parts[0] if len(parts) == 1 else merged.run)
+    return tuple(runs)
+
+
+def _document(outcomes: list[RecordOutcome], notes: tuple[str, ...], config: Config) -> Document:
+    inserted = sum(outcome.inserted for outcome in outcomes)
+    rows = tuple(
+        Row(
+            {
+                "run": outcome.run_id,
+                "outcome": outcome.outcome.value,
+                "results": outcome.results,
+                "revision": outcome.revision,
+            }
+        )
+        for outcome in outcomes
+    )
+    same = len(outcomes) - inserted
+    there = f", {same} already there" if same else ""
+    return Document(
+        kind="recorded",
+        title="",
+        summary=f"recorded {inserted} of {len(outcomes)} runs in {config.store.shown}{there}",
+        facts={"recorded": inserted, "unchanged": same, "store": config.store.shown},
+        tables=(Table("runs", COLUMNS, rows),),
+        notes=notes,
+    )

@@ -1,0 +1,50 @@
+"""Columns that several tables share: values in base units, shown scaled."""
+
+from datetime import UTC, datetime
+
+from tracker.report.document import ABSENT, Value
+from tracker.units import bandwidth, percent, seconds
+
+
+def show_time(value: Value) -> str:
+    """Show seconds in the unit that fits."""
+    return ABSENT if not _is_number(value) else seconds(_number(value))
+
+
+def show_rate(value: Value) -> str:
+    """Show bytes per second as GB/s, without the unit, which the heading has."""
+    return ABSENT if not _is_number(value) else bandwidth(_number(value)).removesuffix(" GB/s")
+
+
+def show_fraction(value: Value) -> str:
+    """Show a fraction in percent with one decimal."""
+    return ABSENT if not _is_number(value) else f"{_number(value) * 100:.1f} %"
+
+
+def show_change(value: Value) -> str:
+    """Show a relative change in percent, with its sign."""
+    return ABSENT if not _is_number(value) else percent(_number(value), signed=True)
+
+
+def show_moment(value: Value) -> str:
+    """Show an ISO 8601 time, or seconds since 1970, in UTC to the minute."""
+    if _is_number(value):
+        moment = datetime.fromtimestamp(_number(value), UTC)
+    elif isinstance(value, str):
+        moment = datetime.fromisoformat(value).astimezone(UTC)
+    else:
+        return ABSENT
+    return moment.strftime("%Y-%m-%d %H:%M")
+
+
+def show_sha(value: Value) -> str:
+    """Show the beginning of a commit id."""
+    return str(value)[:12] if value else ABSENT
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Value) -> float:
+    return float(value)  # type: ignore[arg-type]
