@@ -9,9 +9,6 @@
 
 #if CHANNELS_IN == CHANNELS_OUT
 
-#ifndef NEIGHBOUR_VECTORS
-#define NEIGHBOUR_VECTORS 1
-#endif
 constexpr int V = 16 / static_cast<int>(sizeof(Out));           // elements of a vector
 constexpr int CHUNK = V * static_cast<int>(sizeof(In));         // bytes of its inputs
 constexpr int CHUNK_WORDS = CHUNK / 4;
@@ -162,10 +159,10 @@ __device__ __forceinline__ uint4 finish_vector(const Loaded& v, int phase, const
     return transform_vector(before, v.own, after, phase, map);
 }
 
-// NEIGHBOUR_VECTORS vectors a thread, THREADS apart; the last block also has the elements after them.
+// VECTORS vectors a thread, THREADS apart; the last block also has the elements after them.
 template <int THREADS, bool SHIFTED>
 __device__ __forceinline__ void transform_neighbours(const Row& row, const Affine& map) {
-    constexpr int U = NEIGHBOUR_VECTORS;
+    constexpr int U = VECTORS;
     const i64 elements = row.pixels * C;
     const int head = static_cast<int>(elements_to_boundary(row.y));
     const i64 base = head + static_cast<i64>(row.block) * (THREADS * U * V);

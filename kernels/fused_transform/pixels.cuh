@@ -1,7 +1,7 @@
 // The affine map of a pixel, and how pixels lie in 32-bit words.
 //
 // One compilation serves one pair of types and one C x D: IN, OUT (float, __half, Byte), CHANNELS_IN
-// and CHANNELS_OUT come from the host. So every loop is unrolled and a coefficient is an operand from
+// and CHANNELS_OUT come from the host, and VECTORS, how much a thread takes at once. So every loop is unrolled and a coefficient is an operand from
 // the constant bank, neither a register nor a load.
 #pragma once
 #include "memory.cuh"

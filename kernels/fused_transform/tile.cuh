@@ -8,9 +8,6 @@
 #include "pixels.cuh"
 
 // Pixels a thread: so many that their outputs fill whole vectors.
-#ifndef VECTORS
-#define VECTORS 1
-#endif
 constexpr int P = VECTORS * 16 / static_cast<int>(sizeof(Out));
 constexpr int IN_THREAD = P * IN_PIXEL;    // bytes; a multiple of 4
 constexpr int OUT_THREAD = P * OUT_PIXEL;  // bytes; a multiple of 16

@@ -1,0 +1,60 @@
+"""The fused transform: y = ((x - mean) / std) @ matrix for images [..., C] to [..., D]."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+from kernels.definition import Definition
+from kernels.fused_transform import arguments, torch_impl
+from kernels.fused_transform.cases import cases
+from kernels.fused_transform.cuda_impl import FusedCuda, fixed
+from kernels.fused_transform.reference import reference
+from kernels.fused_transform.tolerance import error_bound
+from kernels.fused_transform.transform import DEFAULT, PRESETS, Transform
+from kernels.fused_transform.variants import DEFAULTS, VECTOR_VARIANTS, best
+from kernels.implementation import Implementation
+from kernels.peers import TritonImplementation
+
+__all__ = ["DEFINITION", "IMPLEMENTATIONS", "PRESETS", "Transform"]
+_HERE = Path(__file__).parent
+_TORCH = _HERE / "torch_impl.py"
+
+DEFINITION = Definition(
+    name="fused_transform",
+    summary="((x - mean) / std) @ matrix",
+    inputs=("x",),
+    dtypes=arguments.DTYPES,
+    reference=reference,
+    check=arguments.check,
+    make_inputs=arguments.make_inputs,
+    output=arguments.output,
+    cost=arguments.cost,
+    bound=error_bound,
+    cases=cases,
+    parameters=MappingProxyType({"transform": DEFAULT, "dtype": ""}),
+)
+
+
+def _torch(name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]) -> Implementation:
+    return torch_impl.FusedTorch(DEFINITION, name, _TORCH, function=function, constants=constants)
+
+
+def _compiled(name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]) -> Implementation:
+    return torch_impl.FusedCompiled(DEFINITION, name, _TORCH, function, constants=constants)
+
+
+def _cuda(kernel: str) -> Implementation:
+    variant = DEFAULTS[kernel]
+    return FusedCuda(DEFINITION, f"cuda_{kernel}", (variant,), fixed(variant))
+
+
+IMPLEMENTATIONS: tuple[Implementation, ...] = (
+    _torch("torch_eager", torch_impl.two_step, torch_impl.two_step_constants),
+    _torch("torch_jit", torch_impl.jit, torch_impl.two_step_constants),
+    _compiled("torch_compile", torch_impl.two_step_unrolled, torch_impl.two_step_constants),
+    _torch("torch_folded", torch_impl.folded, torch_impl.folded_constants),
+    _compiled("torch_folded_compile", torch_impl.folded_unrolled, torch_impl.folded_constants),
+    TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
+    *map(_cuda, ("scalar", "direct", "shared", "async", "bulk")),
+    FusedCuda(DEFINITION, "cuda_vector", VECTOR_VARIANTS, best),
+)

@@ -1,0 +1,72 @@
+"""The fused transform in Triton: a program owns a run of output elements, not of pixels.
+
+So stores are contiguous and wide for any D; the C loads of an output hit lines that the program
+already has in L1.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.fused_transform.cuda_impl import rows_of_tensors
+from kernels.fused_transform.transform import transform_of
+
+BLOCK = 1024
+
+
+@triton.jit
+def _fused(  # noqa: ANN202 - Triton reads the annotations itself
+    x,  # noqa: ANN001
+    y,  # noqa: ANN001
+    elements,  # noqa: ANN001
+    rows,  # noqa: ANN001
+    blocks,  # noqa: ANN001
+    x_pitch,  # noqa: ANN001
+    y_pitch,  # noqa: ANN001
+    x_image,  # noqa: ANN001
+    y_image,  # noqa: ANN001
+    weight,  # noqa: ANN001
+    bias,  # noqa: ANN001
+    C: tl.constexpr,  # noqa: N803
+    D: tl.constexpr,  # noqa: N803
+    SIZE: tl.constexpr,  # noqa: N803
+):
+    program = tl.program_id(0)
+    row = program // blocks
+    image = row // rows
+    x += image.to(tl.int64) * x_image + (row - image * rows).to(tl.int64) * x_pitch
+    y += image.to(tl.int64) * y_image + (row - image * rows).to(tl.int64) * y_pitch
+    first = (program - row * blocks).to(tl.int64) * SIZE
+    # The division of 64 bits once a program; within it 32 bits do.
+    first_pixel = first // D
+    local = (first - first_pixel * D).to(tl.int32) + tl.arange(0, SIZE)
+    pixel = local // D
+    channel = local - pixel * D
+    inside = first + tl.arange(0, SIZE) < elements
+    total = tl.full((SIZE,), 0.0, tl.float32)
+    for d in tl.static_range(D):
+        total = tl.where(channel == d, bias[d], total)
+    x += first_pixel * C
+    for c in tl.static_range(C):
+        value = tl.load(x + pixel * C + c, mask=inside, other=0).to(tl.float32)
+        factor = tl.full((SIZE,), 0.0, tl.float32)
+        for d in tl.static_range(D):
+            factor = tl.where(channel == d, weight[c * D + d], factor)
+        total += value * factor
+    tl.store(y + first + tl.arange(0, SIZE), total.to(y.dtype.element_ty), mask=inside)
+
+
+def launch(x: torch.Tensor, *, out: torch.Tensor, block: int = BLOCK, **parameters: Any) -> None:
+    """Write the transform of x to `out`."""
+    transform = transform_of(parameters.get("transform"))
+    rows = rows_of_tensors(x, out)
+    channels_in, channels_out = x.shape[-1], out.shape[-1]
+    split = channels_in * channels_out
+    blocks = triton.cdiv(rows.pixels * channels_out, block)
+    _fused[(blocks * rows.rows * rows.images,)](
+        x, out, rows.pixels * channels_out, rows.rows, blocks, rows.x_pitch, rows.y_pitch, rows.x_image, rows.y_image,
+        transform.coefficients[:split], transform.coefficients[split:],
+        C=channels_in, D=channels_out, SIZE=block, num_warps=4,
+    )  # fmt: skip
