@@ -125,16 +125,53 @@ class CudaScalar(CudaImplementation):
         n = out.numel()
         name = f"{self._symbol}_{SUFFIX[out.dtype]}"
         function = self._function(name, self._layout, out.get_device())
-        values = [parameters.get(k, default) for k, default in self.definition.parameters.items()]
+        values = parameters.values()
         pointers = [tensor.data_ptr() for tensor in inputs]
         function(-(-n // self._per_block), *pointers, out.data_ptr(), n, *values)
 
 
-class CudaVector(CudaImplementation):
-    """16-byte accesses, head, body and tail in one launch, whatever the alignment.
+class CudaPack(CudaImplementation):
+    """A pack of elements a thread, as articles have it.
 
-    Kernels `<kernel>_[shifted_]x<loads>_<dtype>(inputs..., out, n, shift, parameters...)` of
-    `device/elementwise.cuh`; `tiling.py` chooses among them.
+    Kernels `<kernel>_<pack>_<dtype>(inputs..., out, n)`.
+
+    A pack is one access, so its pointers must be aligned to it: when one is not, the whole launch
+    falls back to a lone element a thread, as frameworks do. That cliff is what it is kept to show.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        source: Path,
+        pack: str,
+        elements: int,
+        dtypes: Sequence[torch.dtype],
+        single: str,
+    ) -> None:
+        super().__init__(definition, f"cuda_{pack}", source, dtypes)
+        self._pack, self._single, self._elements = pack, single, elements
+        self._layout = "P" * (len(definition.inputs) + 1) + "q"
+
+    def _run(
+        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, _parameters: Mapping[str, Any]
+    ) -> None:
+        pointers = [tensor.data_ptr() for tensor in (*inputs, out)]
+        width = self._elements * out.itemsize
+        # Only a power of two is one access: three floats are three, aligned wherever a float is.
+        aligned = width & (width - 1) or not any(pointer % width for pointer in pointers)
+        pack, elements = (self._pack, self._elements) if aligned else (self._single, 1)
+        name = f"{self.kernel}_{pack}_{SUFFIX[out.dtype]}"
+        n = out.numel()
+        function = self._function(name, self._layout, out.get_device())
+        function(-(-n // (THREADS * elements)), *pointers, n)
+
+
+class CudaVector(CudaImplementation):
+    """16-byte accesses; head, body and tail in one launch, whatever the alignment.
+
+    Kernels `<symbol>_[shifted_]x<loads>_<suffix>(inputs..., out, n, shift, extra...)` of
+    `device/elementwise.cuh`; `tiling.py` chooses among them. A subclass may name another symbol,
+    suffix or extra arguments for a call.
     """
 
     def __init__(
@@ -145,33 +182,44 @@ class CudaVector(CudaImplementation):
         loads: Sequence[int],
         shifted_loads: Sequence[int],
         layout: str = "",
+        data_inputs: int | None = None,
     ) -> None:
         super().__init__(definition, "cuda_vector", source)
         self._loads, self._shifted_loads = tuple(loads), tuple(shifted_loads)
-        self._layout = "P" * (len(definition.inputs) + 1) + "qI" + layout
-        self._scalars = tuple(definition.parameters.items())
-        # Function by (dtype, device index, shifted, loads): one lookup a call.
-        self._ready: dict[tuple[torch.dtype, int, bool, int], Function] = {}
+        self._data = len(definition.inputs) if data_inputs is None else data_inputs
+        self._layout = "P" * (self._data + 1) + "qI" + layout
 
-    def _prepare(self, key: tuple[torch.dtype, int, bool, int]) -> Function:
-        dtype, index, shifted, loads = key
-        name = f"{self.kernel}_{'shifted_' if shifted else ''}x{loads}_{SUFFIX[dtype]}"
-        function = self._function(name, self._layout, index)
-        self._ready[key] = function
-        return function
+    def _symbol(
+        self,
+        inputs: Sequence[torch.Tensor],  # noqa: ARG002 - for subclasses
+        out: torch.Tensor,
+        parameters: Mapping[str, Any],  # noqa: ARG002 - for subclasses
+    ) -> tuple[str, str]:
+        """Return the start and the end of the function's name."""
+        return self.kernel, SUFFIX[out.dtype]
+
+    def _extra(
+        self,
+        inputs: Sequence[torch.Tensor],  # noqa: ARG002 - for subclasses
+        parameters: Mapping[str, Any],
+    ) -> Sequence[Any]:
+        """Return the arguments after the common ones."""
+        return tuple(parameters.values())
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
     ) -> None:
-        pointers = [tensor.data_ptr() for tensor in inputs]
-        target, n, dtype = out.data_ptr(), out.numel(), out.dtype
+        pointers = [tensor.data_ptr() for tensor in inputs[: self._data]]
+        target, n = out.data_ptr(), out.numel()
         shifted, loads, blocks, shift = tile(
-            pointers, target, n, out.itemsize, self._loads, self._shifted_loads
+            pointers,
+            target,
+            n,
+            (inputs[0].itemsize, out.itemsize),
+            self._loads,
+            self._shifted_loads,
         )
-        key = (dtype, out.get_device(), shifted, loads)
-        function = self._ready.get(key) or self._prepare(key)
-        if self._scalars:
-            values = [parameters.get(name, default) for name, default in self._scalars]
-            function(blocks, *pointers, target, n, shift, *values)
-        else:
-            function(blocks, *pointers, target, n, shift)
+        start, end = self._symbol(inputs, out, parameters)
+        name = f"{start}_{'shifted_' if shifted else ''}x{loads}_{end}"
+        function = self._function(name, self._layout, out.get_device())
+        function(blocks, *pointers, target, n, shift, *self._extra(inputs, parameters))

@@ -35,6 +35,7 @@ class Implementation(ABC):
         self.source_file = source.resolve().relative_to(ROOT).as_posix()
         self._arity = len(definition.inputs)
         self._check = definition.check
+        self._defaults = dict(definition.parameters)
         self._all_dtypes = self.dtypes == definition.dtypes
 
     def __repr__(self) -> str:
@@ -65,10 +66,10 @@ class Implementation(ABC):
         """
         if torch.compiler.is_compiling():
             return self._traced(inputs, out, parameters)
-        if len(inputs) != self._arity or (
-            parameters and not parameters.keys() <= self.definition.parameters.keys()
-        ):
-            self._refuse_call(inputs, parameters)
+        if len(inputs) != self._arity:
+            self._refuse_arity(inputs)
+        if self._defaults or parameters:
+            parameters = self._complete(parameters)
         for value in inputs:
             if type(value) is not torch.Tensor:
                 return self._foreign(inputs, out, parameters)
@@ -81,17 +82,27 @@ class Implementation(ABC):
             self._run(inputs, target, parameters)
         return target
 
-    def _refuse_call(self, inputs: Sequence[Any], parameters: Mapping[str, Scalar]) -> None:
+    def _refuse_arity(self, inputs: Sequence[Any]) -> None:
         names = self.definition.inputs
-        if len(inputs) != len(names):
-            raise ValueError(
-                f"{self!r} got {len(inputs)} inputs; expected {len(names)}: {', '.join(names)}"
-            )
-        known = self.definition.parameters
         raise ValueError(
-            f"{self!r} got the parameters {', '.join(parameters)}; "
-            f"expected {', '.join(known) or 'none'}"
+            f"{self!r} got {len(inputs)} inputs; expected {len(names)}: {', '.join(names)}"
         )
+
+    def _complete(self, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """Return the parameters, defaults for those not given; refuse unknown names and types."""
+        complete = {**self._defaults, **parameters}
+        if len(complete) != len(self._defaults):
+            raise ValueError(
+                f"{self!r} got the parameters {', '.join(parameters)}; "
+                f"expected {', '.join(self._defaults) or 'none'}"
+            )
+        for name, value in parameters.items():
+            kind = type(self._defaults[name])
+            if not isinstance(value, (int, float) if kind is float else kind):
+                raise ValueError(  # noqa: TRY004 - every refusal is of one class
+                    f"{self!r}: {name} is {value!r}; expected a {kind.__name__}"
+                )
+        return complete
 
     def _foreign(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Scalar]) -> Any:
         """Compute on what is not a plain tensor: arrays of other libraries, tensor subclasses."""

@@ -36,7 +36,7 @@ def normal_inputs(
     case: Case, device: torch.device, generator: torch.Generator, count: int
 ) -> tuple[torch.Tensor, ...]:
     """Return `count` inputs of standard normal values, of the case's shape and dtype."""
-    offsets = case.input_offsets or (0,) * count
+    offsets = case.input_offsets[:count] or (0,) * count
     return tuple(
         empty_at(case.shape, case.torch_dtype, device, offset).normal_(generator=generator)
         for offset in offsets

@@ -26,7 +26,7 @@ class Tiling(NamedTuple):
 def loads_per_thread(nbytes: int, choices: Sequence[int], wave_bytes: int = WAVE_BYTES) -> int:
     """Return the fewest loads a thread of `choices` (rising) that take `nbytes` in one wave.
 
-    One load where the input is below a wave or beyond what the most loads can hold.
+    One load where the input is beyond what the most loads can hold.
     """
     for loads in choices:
         if nbytes <= loads * wave_bytes:
@@ -38,17 +38,26 @@ def tile(
     inputs: Sequence[int],
     output: int,
     n: int,
-    itemsize: int,
+    sizes: tuple[int, int],
     choices: Sequence[int] = (1,),
     shifted_choices: Sequence[int] = (1,),
 ) -> Tiling:
-    """Return the launch for `n` elements of `itemsize` bytes at `inputs` and `output` addresses."""
+    """Return the launch for `n` elements at the addresses `inputs` and `output`.
+
+    `sizes` are the bytes of an input and an output element; the wider moves 16 bytes a granule.
+    """
+    in_size, out_size = sizes
+    wider = max(sizes)
+    granule = VECTOR_BYTES // wider
+    # Where an input must stand, modulo its granule, to be aligned when the output is.
+    phase = output % (granule * out_size) // out_size * in_size
+    in_granule = granule * in_size
     shifted = False
     for address in inputs:
-        if (address - output) % VECTOR_BYTES:
+        if (address - phase) % in_granule:
             shifted = True
-    loads = loads_per_thread(n * itemsize, shifted_choices if shifted else choices)
-    tile_bytes = THREADS * VECTOR_BYTES * loads
+    loads = loads_per_thread(n * wider, shifted_choices if shifted else choices)
+    tile_bytes = THREADS * granule * out_size * loads
     shift_bytes = output % tile_bytes
-    blocks = -(-(shift_bytes + n * itemsize) // tile_bytes)
-    return Tiling(shifted, loads, blocks, shift_bytes // itemsize)
+    blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
+    return Tiling(shifted, loads, blocks, shift_bytes // out_size)

@@ -101,39 +101,48 @@ template <int W> __device__ __forceinline__ void load_shifted(const char* p, Wor
     for (int k = 0; k < W; ++k) to.w[k] = __funnelshift_r(c[k], c[k + 1], (phase & 3) * 8);
 }
 
-// ---- one input or several, same-size elements --------------------------------------------------
+// ---- applying an operation to a granule --------------------------------------------------------
+//
+// An operation is a functor on lanes. One that changes the element type, or needs to know where in
+// the data it is, overloads apply_one and apply_granule instead.
 
 template <class T, int N> struct Inputs {
     const T* p[N];
 };
 
-template <class T, class Op>
-__device__ __forceinline__ T apply_one(const Op& op, const Inputs<T, 1>& in, i64 e) {
+template <class To, class Ti, class Op>
+__device__ __forceinline__ To apply_one(const Op& op, const Inputs<Ti, 1>& in, i64 e) {
     return from_lane(op(to_lane(in.p[0][e])));
 }
-template <class T, class Op>
-__device__ __forceinline__ T apply_one(const Op& op, const Inputs<T, 2>& in, i64 e) {
+template <class To, class Ti, class Op>
+__device__ __forceinline__ To apply_one(const Op& op, const Inputs<Ti, 2>& in, i64 e) {
     return from_lane(op(to_lane(in.p[0][e]), to_lane(in.p[1][e])));
 }
-template <class T, class Op, int W>
-__device__ __forceinline__ Words<W> apply(const Op& op, const Words<W> (&in)[1]) {
+template <class To, class Ti, class Op, int W>
+__device__ __forceinline__ Words<W> apply_granule(const Op& op, const Words<W> (&in)[1], i64) {
     Words<W> out;
 #pragma unroll
-    for (int k = 0; k < W; ++k) out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<T>>(in[0].w[k])));
+    for (int k = 0; k < W; ++k) out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<Ti>>(in[0].w[k])));
     return out;
 }
-template <class T, class Op, int W>
-__device__ __forceinline__ Words<W> apply(const Op& op, const Words<W> (&in)[2]) {
+template <class To, class Ti, class Op, int W>
+__device__ __forceinline__ Words<W> apply_granule(const Op& op, const Words<W> (&in)[2], i64) {
     Words<W> out;
 #pragma unroll
     for (int k = 0; k < W; ++k) {
-        out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<T>>(in[0].w[k]), bit_cast<LaneOf<T>>(in[1].w[k])));
+        out.w[k] = bit_cast<u32>(op(bit_cast<LaneOf<Ti>>(in[0].w[k]), bit_cast<LaneOf<Ti>>(in[1].w[k])));
     }
     return out;
 }
 
-template <class T, bool SHIFTED, int N>
-__device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Words<4> (&to)[N]) {
+// ---- the tile ----------------------------------------------------------------------------------
+
+template <class To, class Ti> constexpr __device__ int granule_elements() {
+    return 16 / (sizeof(Ti) > sizeof(To) ? sizeof(Ti) : sizeof(To));
+}
+
+template <bool SHIFTED, class T, int N, int W>
+__device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Words<W> (&to)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         const T* p = in.p[i] + e;
@@ -146,34 +155,38 @@ __device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Word
 }
 
 // A granule cut by the start or the end of the data, or with a neighbour that is.
-template <class T, int N, class Op>
-__device__ __forceinline__ void edge_granule(const Op& op, const Inputs<T, N>& in, T* out, i64 e, i64 n) {
-    constexpr int V = 16 / sizeof(T);
+template <class To, class Ti, int N, class Op>
+__device__ __forceinline__ void edge_granule(const Op& op, const Inputs<Ti, N>& in, To* out, i64 e, i64 n) {
+    constexpr int V = granule_elements<To, Ti>();
 #pragma unroll 1
-    for (i64 k = e < 0 ? 0 : e; k < e + V && k < n; ++k) out[k] = apply_one(op, in, k);
+    for (i64 k = e < 0 ? 0 : e; k < e + V && k < n; ++k) out[k] = apply_one<To>(op, in, k);
 }
 
 // `n` elements from in to out; `shift` elements of the first tile lie before them.
-template <class T, int N, int U, bool SHIFTED, class Op>
-__device__ __forceinline__ void elementwise(const Op& op, const Inputs<T, N>& in, T* out, i64 n, u32 shift) {
-    constexpr int V = 16 / sizeof(T), TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
+template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
+__device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, u32 shift) {
+    constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
+    constexpr int TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
     const i64 base = static_cast<i64>(blockIdx.x) * TILE - shift;
     const int own = threadIdx.x * V;
     if (base >= REACH && base + TILE + REACH <= n) {
-        Words<4> v[U][N];
+        Words<W> v[U][N];
 #pragma unroll
-        for (int u = 0; u < U; ++u) load_granule<T, SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
+        for (int u = 0; u < U; ++u) load_granule<SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
 #pragma unroll
-        for (int u = 0; u < U; ++u) store_vector(out + base + (own + u * THREADS * V), apply<T>(op, v[u]));
+        for (int u = 0; u < U; ++u) {
+            const i64 e = base + (own + u * THREADS * V);
+            store_vector(out + e, apply_granule<To, Ti>(op, v[u], e));
+        }
         return;
     }
 #pragma unroll 1
     for (int u = 0; u < U; ++u) {
         const i64 e = base + (own + u * THREADS * V);
         if (e >= REACH && e + V + REACH <= n) {
-            Words<4> v[N];
-            load_granule<T, SHIFTED>(in, e, v);
-            store_vector(out + e, apply<T>(op, v));
+            Words<W> v[N];
+            load_granule<SHIFTED>(in, e, v);
+            store_vector(out + e, apply_granule<To, Ti>(op, v, e));
         } else {
             edge_granule(op, in, out, e, n);
         }
@@ -181,23 +194,39 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<T, N>& in
 }
 
 // ---- the kernels of an operation ---------------------------------------------------------------
+//
+// `EXTRA` is the tail of the parameter list, `(, float scale)` or `()`; `OP` may use its names.
 
-#define UNARY_KERNEL(name, T, U, SHIFTED, OP)                                                  \
-    KERNEL(THREADS, name, (const T* x, T* y, i64 n, u32 shift)) {                              \
-        elementwise<T, 1, U, SHIFTED>(OP, Inputs<T, 1>{{x}}, y, n, shift);                     \
+#define STRIP(...) __VA_ARGS__
+
+#define UNARY_KERNEL(name, To, Ti, U, SHIFTED, EXTRA, OP)                                      \
+    FULL_OCCUPANCY_KERNEL(THREADS, name, (const Ti* x, To* y, i64 n, u32 shift STRIP EXTRA)) { \
+        elementwise<U, SHIFTED>(OP, Inputs<Ti, 1>{{x}}, y, n, shift);                          \
     }
-#define BINARY_KERNEL(name, T, U, SHIFTED, OP)                                                 \
-    KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n, u32 shift)) {                  \
-        elementwise<T, 2, U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, shift);                  \
+#define BINARY_KERNEL(name, T, U, SHIFTED, EXTRA, OP)                                          \
+    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n, u32 shift STRIP EXTRA)) {\
+        elementwise<U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, shift);                        \
     }
 // A thread an element: the plain form that articles start from.
 #define UNARY_SCALAR_KERNEL(name, T, OP)                                                       \
-    KERNEL(THREADS, name, (const T* x, T* y, i64 n)) {                                         \
+    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* x, T* y, i64 n)) {                          \
         const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
-        if (i < n) y[i] = apply_one(OP, Inputs<T, 1>{{x}}, i);                                 \
+        if (i < n) y[i] = apply_one<T>(OP, Inputs<T, 1>{{x}}, i);                              \
     }
 #define BINARY_SCALAR_KERNEL(name, T, OP)                                                      \
-    KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n)) {                             \
+    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n)) {              \
         const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
-        if (i < n) y[i] = apply_one(OP, Inputs<T, 2>{{a, b}}, i);                              \
+        if (i < n) y[i] = apply_one<T>(OP, Inputs<T, 2>{{a, b}}, i);                           \
     }
+
+// The shapes that `tiling.py` chooses among: 1, 2 or 4 vectors a thread.
+#define UNARY_KERNELS(name, suffix, To, Ti, EXTRA, OP)                                         \
+    UNARY_KERNEL(name##_x1_##suffix, To, Ti, 1, false, EXTRA, OP)                              \
+    UNARY_KERNEL(name##_x2_##suffix, To, Ti, 2, false, EXTRA, OP)                              \
+    UNARY_KERNEL(name##_x4_##suffix, To, Ti, 4, false, EXTRA, OP)                              \
+    UNARY_KERNEL(name##_shifted_x1_##suffix, To, Ti, 1, true, EXTRA, OP)                       \
+    UNARY_KERNEL(name##_shifted_x2_##suffix, To, Ti, 2, true, EXTRA, OP)
+#define BINARY_KERNELS(name, suffix, T, EXTRA, OP)                                             \
+    BINARY_KERNEL(name##_x1_##suffix, T, 1, false, EXTRA, OP)                                  \
+    BINARY_KERNEL(name##_x2_##suffix, T, 2, false, EXTRA, OP)                                  \
+    BINARY_KERNEL(name##_shifted_x1_##suffix, T, 1, true, EXTRA, OP)

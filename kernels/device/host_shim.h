@@ -252,6 +252,7 @@ template <class T> T exchange(unsigned mask, T value, unsigned source) {
     }                                                                                          \
     static void name parameters
 #define KERNEL(threads, name, parameters) BANDWATCH_KERNEL(name, parameters, false)
+#define FULL_OCCUPANCY_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
 #define COOPERATIVE_KERNEL(threads, name, parameters) BANDWATCH_KERNEL(name, parameters, true)
 #define DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(host::shared_memory())
 

@@ -10,7 +10,10 @@
 // A kernel launched with `threads` threads a block, under a plain C name.
 #define KERNEL(threads, name, parameters) \
     extern "C" __global__ void __launch_bounds__(threads) name parameters
-// The same for a kernel whose threads meet: barriers, shuffles or shared memory.
+// The same held to the registers (32 on most devices) that let 2048 threads be resident.
+#define FULL_OCCUPANCY_KERNEL(threads, name, parameters) \
+    extern "C" __global__ void __launch_bounds__(threads, 2048 / (threads)) name parameters
+// A kernel whose threads meet: barriers, shuffles or shared memory.
 #define COOPERATIVE_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
 // Shared memory whose size the launch sets; 16-byte aligned.
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]

@@ -15,13 +15,9 @@ template <> struct Relu<__nv_bfloat16> {
     }
 };
 
-#define RELU(T, suffix)                                                       \
-    UNARY_SCALAR_KERNEL(relu_scalar_##suffix, T, Relu<T>{})                   \
-    UNARY_KERNEL(relu_x1_##suffix, T, 1, false, Relu<T>{})                    \
-    UNARY_KERNEL(relu_x2_##suffix, T, 2, false, Relu<T>{})                    \
-    UNARY_KERNEL(relu_x4_##suffix, T, 4, false, Relu<T>{})                    \
-    UNARY_KERNEL(relu_shifted_x1_##suffix, T, 1, true, Relu<T>{})             \
-    UNARY_KERNEL(relu_shifted_x2_##suffix, T, 2, true, Relu<T>{})
+#define RELU(T, suffix)                                  \
+    UNARY_SCALAR_KERNEL(relu_scalar_##suffix, T, Relu<T>{}) \
+    UNARY_KERNELS(relu, suffix, T, T, (), Relu<T>{})
 
 RELU(float, f32)
 RELU(__half, f16)

@@ -1,0 +1,25 @@
+"""ReLU in Triton: a tile of 1024 elements a program, masked at the end."""
+
+# Triton's own language: its kernels carry no Python types, and constants are in capitals.
+# ruff: noqa: ANN001, ANN202, N803
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+
+
+@triton.jit
+def _relu(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    v = tl.load(x + i, mask=inside)
+    tl.store(y + i, tl.maximum(v, 0.0, propagate_nan=tl.PropagateNan.ALL), mask=inside)
+
+
+def launch(x: torch.Tensor, *, out: torch.Tensor) -> None:
+    """Write max(x, 0) to `out`."""
+    n = x.numel()
+    _relu[(triton.cdiv(n, BLOCK),)](x, out, n, BLOCK=BLOCK)
