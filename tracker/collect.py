@@ -19,18 +19,34 @@ _UNTIMED = frozenset({Status.INCORRECT, Status.ERROR, Status.NO_SAMPLE})
 class Report(Protocol):
     """What is used of pytest's TestReport."""
 
-    nodeid: str
-    when: str | None
-    outcome: str
-    user_properties: list[tuple[str, object]]
+    @property
+    def nodeid(self) -> str:
+        """The test."""
+
+    @property
+    def when(self) -> str | None:
+        """Its phase: setup, call or teardown."""
+
+    @property
+    def outcome(self) -> str:
+        """How the phase ended: passed, failed or skipped."""
+
+    @property
+    def user_properties(self) -> list[tuple[str, object]]:
+        """What the test left, so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a session measured; `problems` are records that could not be used, one line each."""
+    """What a session measured.
+
+    `problems` are records that could not be used, one line each; `untimed` counts results of tests
+    that were checked and, on request, not timed.
+    """
 
     envelopes: tuple[Envelope, ...]
     problems: tuple[str, ...]
+    untimed: int = 0
 
 
 @dataclass(slots=True)
@@ -64,8 +80,12 @@ class Collector:
         """Return every usable record, each case once a device: the first one counts."""
         envelopes: dict[tuple[str, str, str], Envelope] = {}
         problems: list[str] = []
+        untimed = 0
         for test in self._tests.values():
-            for envelope in _envelopes(test, problems):
+            records = [value for name, value in test.properties if name == PROPERTY]
+            timed = [value for value in records if not _is_untimed(value)]
+            untimed += len(records) - len(timed)
+            for envelope in _envelopes(test, timed, problems):
                 key = (
                     envelope.environment.fingerprint,
                     envelope.device.uuid,
@@ -79,14 +99,19 @@ class Collector:
                     )
                 else:
                     envelopes[key] = envelope
-        return Collected(tuple(envelopes.values()), tuple(problems))
+        return Collected(tuple(envelopes.values()), tuple(problems), untimed)
 
 
-def _envelopes(test: _Test, problems: list[str]) -> Iterable[Envelope]:
-    for entry in test.properties:
-        name, data = entry
-        if name != PROPERTY:
-            continue
+def _is_untimed(data: object) -> bool:
+    """Whether a test was checked only: its result is good and has no sample."""
+    result = data.get("result") if isinstance(data, dict) else None
+    if not isinstance(result, dict):
+        return False
+    return result.get("status") == Status.OK and not result.get("measurements_s")
+
+
+def _envelopes(test: _Test, records: Iterable[object], problems: list[str]) -> Iterable[Envelope]:
+    for data in records:
         try:
             envelope = parse_envelope(data, f"the record of {test.nodeid}")
         except RecordError as error:

@@ -59,16 +59,19 @@ def load_config(
     flag: str | None = None,
     *,
     start: Path | None = None,
+    here: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Config:
-    """Return the settings that hold in `start` (the working folder when None).
+    """Return the settings that hold in `start`; what the flag says counts from `here`.
 
+    Both are the working folder when None.
     Raises ConfigError for an unknown key, a value of the wrong kind or a URL that is none.
     """
-    here = (start or Path.cwd()).resolve()
-    project = find_project(here)
+    start = (start or Path.cwd()).resolve()
+    here = (here or start).resolve()
+    project = find_project(start)
     table = _read_table(project) if project else {}
-    root = project.parent if project else here
+    root = project.parent if project else start
     unknown = sorted(set(table) - _KEYS)
     if unknown:
         raise ConfigError(

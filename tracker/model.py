@@ -18,7 +18,9 @@ FINGERPRINT_DIGITS = 16
 
 def fingerprint(value: object) -> str:
     """Return a stable hex digest of plain JSON data, independent of key order."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:FINGERPRINT_DIGITS]
 
 
@@ -94,7 +96,14 @@ class Case:
         odd = [] if self.alignment == "aligned" else [self.alignment]
         shape = "x".join(map(str, self.shape))
         return " ".join(
-            [f"{self.kernel}/{self.implementation}", self.dtype, f"[{shape}]", *odd, *extra, self.cache]
+            [
+                f"{self.kernel}/{self.implementation}",
+                self.dtype,
+                f"[{shape}]",
+                *odd,
+                *extra,
+                self.cache,
+            ]
         )
 
 

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from math import floor, isfinite, log10
 
 _TIME: Sequence[tuple[float, str]] = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-_BINARY: Sequence[tuple[int, str]] = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_BINARY: Sequence[tuple[int, str]] = (
+    (1 << 40, "TiB"),
+    (1 << 30, "GiB"),
+    (1 << 20, "MiB"),
+    (1 << 10, "KiB"),
+)
 
 
 def significant(value: float, digits: int = 4) -> str:
@@ -33,7 +38,9 @@ def size(value_bytes: int) -> str:
     for scale, unit in _BINARY:
         if value_bytes >= scale:
             whole, rest = divmod(value_bytes, scale)
-            return f"{whole} {unit}" if rest == 0 else f"{significant(value_bytes / scale, 3)} {unit}"
+            return (
+                f"{whole} {unit}" if rest == 0 else f"{significant(value_bytes / scale, 3)} {unit}"
+            )
     return f"{value_bytes} B"
 
 

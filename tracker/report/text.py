@@ -32,9 +32,8 @@ _ASCII = str.maketrans({"▲": "^", "▼": "v", "–": "-", "…": "~", "±": "+
 
 def write_text(document: Document, stream: TextIO, *, width: int | None = None) -> None:
     """Write `document` to `stream`, in colour only when the stream is a terminal."""
-    text = to_text(
-        document, width=max(width or stream_width(stream), _LEAST_WIDTH), colour=stream.isatty()
-    )
+    tty = stream.isatty()
+    text = to_text(document, width=width or stream_width(tty=tty), colour=tty)
     stream.write(_encodable(text, getattr(stream, "encoding", None) or "utf-8"))
 
 
@@ -43,7 +42,7 @@ def to_text(document: Document, *, width: int, colour: bool = False) -> str:
     buffer = io.StringIO()
     console = Console(
         file=buffer,
-        width=width,
+        width=max(width, _LEAST_WIDTH),
         force_terminal=colour,
         highlight=False,
         emoji=False,
@@ -61,9 +60,9 @@ def to_text(document: Document, *, width: int, colour: bool = False) -> str:
     return "".join(f"{_no_command(line.rstrip())}\n" for line in buffer.getvalue().splitlines())
 
 
-def stream_width(stream: TextIO) -> int:
+def stream_width(*, tty: bool) -> int:
     """Return COLUMNS, the terminal's width, or what a log can show."""
-    if os.environ.get("COLUMNS", "").isdigit() or stream.isatty():
+    if os.environ.get("COLUMNS", "").isdigit() or tty:
         return shutil.get_terminal_size((_LOG_WIDTH, 24)).columns
     return _LOG_WIDTH
 

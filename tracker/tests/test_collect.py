@@ -129,3 +129,10 @@ def test_lists_instead_of_pairs_are_understood() -> None:
     for phase in phases:
         phase.user_properties = [list(pair) for pair in phase.user_properties]  # type: ignore[misc]
     assert len(collect(*phases).envelopes) == 1
+
+
+def test_a_result_that_was_checked_only_is_counted_and_not_kept() -> None:
+    checked = data()
+    checked["result"] |= {"measurements_s": [], "summary": None}
+    found = collect(*phases_of(checked))
+    assert (found.envelopes, found.problems, found.untimed) == ((), (), 1)

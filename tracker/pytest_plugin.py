@@ -1,0 +1,132 @@
+"""`pytest --benchmark`: records what tests measured, judges it, prints the table, sets the status.
+
+Measuring is another plugin's: a test leaves its record (schema 1) as the user property `bandwatch`
+of its report. Without the flag this plugin does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tracker.errors import ExitCode, TrackerError
+
+if TYPE_CHECKING:
+    from tracker.session import Ending
+
+# Statuses of pytest that say nothing about what was measured; all others stand.
+_REPLACED = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
+# Flags of pytest-benchmark whose output is the reason to give them.
+_SHOWS = ("benchmark_compare", "benchmark_compare_fail", "benchmark_histogram", "benchmark_verbose")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the flags."""
+    group = parser.getgroup("bandwatch", "recording and judging of measured results")
+    group.addoption(
+        "--benchmark",
+        action="store_true",
+        dest="bandwatch_benchmark",
+        help="measure, record the results in the store, judge each against its baseline; the exit "
+        "status is 1 for a regression, 3 for undecided or nothing measured",
+    )
+    group.addoption(
+        "--bandwatch-store",
+        metavar="URL",
+        help="where --benchmark records; before BANDWATCH_STORE and [tool.bandwatch] store",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Take part in the controller of a session that has the flag."""
+    if not config.getoption("bandwatch_benchmark") or config.option.collectonly:
+        return
+    if hasattr(config, "workerinput"):
+        return
+    # pytest-benchmark's table of seconds would stand above ours; its files are written as ever.
+    if not any(getattr(config.option, name, None) for name in _SHOWS):
+        config.option.benchmark_quiet = True
+    config.pluginmanager.register(Recorder(config), "bandwatch-recorder")
+
+
+class Recorder:
+    """Collects the records of one session, then stores and judges them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from tracker.collect import Collector
+
+        self._config = config
+        self._collector = Collector()
+        self._ending: Ending | None = None
+
+    def pytest_sessionstart(self) -> None:
+        """Open the store before anything is measured."""
+        from tracker.session import Session
+
+        parameters = self._config.invocation_params
+        try:
+            self._session = Session.begin(
+                self._config.getoption("bandwatch_store"),
+                root=self._config.rootpath,
+                here=parameters.dir,
+                arguments=[str(argument) for argument in parameters.args],
+                environ=os.environ,
+            )
+        except TrackerError as error:
+            pytest.exit(f"bandwatch: {error}", returncode=int(error.exit_code))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take one phase of one test."""
+        self._collector.add(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Record and judge; set the exit status unless pytest's own says more."""
+        from tracker.session import Ending
+
+        if not hasattr(self, "_session"):
+            return
+        try:
+            partial = self._partial(session, exitstatus)
+            self._ending = self._session.end(self._collector.collect(), partial=partial)
+        except TrackerError as error:
+            self._ending = Ending((), ExitCode(error.exit_code), (str(error),))
+        if exitstatus in _REPLACED:
+            session.exitstatus = int(self._ending.code)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the verdicts, and where the results are."""
+        from tracker.report.escape import plain
+        from tracker.report.text import stream_width, to_text
+
+        if self._ending is None:
+            return
+        terminalreporter.section("bandwatch")
+        colour = terminalreporter.hasmarkup
+        for document in self._ending.documents:
+            text = to_text(document, width=stream_width(tty=colour), colour=colour)
+            terminalreporter.write(text)
+        for line in self._ending.lines:
+            terminalreporter.write_line(plain(line))
+
+    def _partial(self, session: pytest.Session, exitstatus: int) -> str | None:
+        """Return why the session did not cover the whole suite, None when it did."""
+        from tracker.selection import narrowed_by
+
+        if exitstatus not in {*_REPLACED, pytest.ExitCode.TESTS_FAILED}:
+            return "the session was interrupted"
+        if session.shouldfail or session.shouldstop:
+            return f"the session stopped early ({session.shouldfail or session.shouldstop})"
+        root = self._config.rootpath
+        suite = self._session.config.suite or self._config.getini("testpaths") or ["."]
+        return narrowed_by(
+            self._config.option,
+            [str(argument) for argument in self._config.args],
+            [(root / folder).resolve() for folder in suite],
+            Path(self._config.invocation_params.dir),
+        )

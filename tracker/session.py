@@ -1,0 +1,210 @@
+"""One measuring session: facts at its start, recording and judging at its end; no pytest here."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracker import git
+from tracker.collect import Collected
+from tracker.config import Config, load_config, prepare_folder, redact
+from tracker.doctor.devices import has_nvidia_gpu
+from tracker.errors import ExitCode, GitError, RecordError, StoreError
+from tracker.gate import judge_run
+from tracker.lineage import line_of
+from tracker.model import Checkout, Environment, Run
+from tracker.queries import find_run
+from tracker.record import assemble, new_run_id, write_run
+from tracker.report.document import Document
+from tracker.report.headings import environment_words, run_heading
+from tracker.report.verdicts import TEXT_LIMIT, Heading, verdict_document
+from tracker.store import Store
+
+_MAX_TEXT = 2000
+# Commits told to the store after each recording, so that series know their order.
+_LEARNED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What became of a session: a report for each run, an exit code, lines to tell."""
+
+    documents: tuple[Document, ...] = ()
+    code: ExitCode = ExitCode.OK
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Facts that hold from the start of a session on."""
+
+    config: Config
+    checkout: Checkout
+    started_at: str
+    command: str
+    ci: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def begin(
+        cls,
+        flag: str | None,
+        *,
+        root: Path,
+        here: Path,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+    ) -> "Session":
+        """Return the session, having opened its store once: a bad one is told before measuring.
+
+        Raises ConfigError or StoreError.
+        """
+        config = load_config(flag, start=root, here=here, environ=environ)
+        prepare_folder(config.store)
+        Store.open(config.store.url).close()
+        return cls(
+            config=config,
+            checkout=git.checkout(config.root, environ),
+            started_at=now(),
+            command=redact(shlex.join(["pytest", *arguments]))[:_MAX_TEXT],
+            ci=ci_facts(environ),
+        )
+
+    def end(self, collected: Collected, *, partial: str | None) -> Ending:
+        """Record what was collected and judge it; `partial` says why the suite is not complete."""
+        problems = tuple(f"not recorded: {problem}" for problem in collected.problems)
+        if not collected.envelopes:
+            return Ending((), _nothing_code(problems), (*problems, _nothing(collected)))
+        runs = assemble(
+            collected.envelopes,
+            self.checkout,
+            run_id=new_run_id(),
+            started_at=self.started_at,
+            finished_at=now(),
+            complete=partial is None,
+            command=self.command,
+            ci=self.ci,
+            notes=() if partial is None else (f"a part of the suite: {partial}",),
+        )
+        try:
+            with Store.open(self.config.store.url) as store:
+                return self._recorded(store, runs, problems)
+        except StoreError as error:
+            lines = (*problems, str(error), *self._rescue(runs))
+            return Ending((), error.exit_code, lines)
+
+    def _recorded(self, store: Store, runs: Sequence[Run], problems: tuple[str, ...]) -> Ending:
+        for run in runs:
+            store.record(run)
+        self._teach(store)
+        gates = [
+            judge_run(
+                store,
+                find_run(store, run.run_id),
+                self.config.thresholds,
+                today=datetime.now(UTC).date(),
+                ancestors=line_of(self.checkout, self.config.root),
+            )
+            for run in runs
+        ]
+        documents = tuple(
+            verdict_document(
+                _heading(run_heading("", gate.run, gate.notes), gate.run.environment),
+                gate.judged,
+                gate.code,
+                limit=TEXT_LIMIT,
+            )
+            for gate in gates
+        )
+        code = worst([gate.code for gate in gates])
+        if problems and code is ExitCode.OK:
+            code = ExitCode.USAGE
+        return Ending(documents, code, (*problems, f"recorded in {self.config.store.shown}"))
+
+    def _teach(self, store: Store) -> None:
+        if self.checkout.commit is None:
+            return
+        try:
+            store.learn_commits(git.history(self.config.root, limit=_LEARNED))
+        except GitError:
+            return
+
+    def _rescue(self, runs: Sequence[Run]) -> tuple[str, ...]:
+        """Keep measured runs as files when the store cannot take them."""
+        folder = self.config.store.file.parent if self.config.store.file else self.config.root
+        lines = []
+        for run in runs:
+            path = folder / f"unrecorded-{run.run_id}.json"
+            try:
+                write_run(run, path)
+            except RecordError as error:
+                lines.append(f"the run is lost: {error}")
+            else:
+                lines.append(f"kept the run as a file; record it with: bandwatch record {path}")
+        return tuple(lines)
+
+
+def device_line(environment: Environment) -> str:
+    """Return the one line that says what was measured, and why when it was no GPU."""
+    words = environment_words(environment)
+    if environment.backend != "cpu":
+        return f"measured the GPU {words}"
+    if has_nvidia_gpu():
+        return f"an NVIDIA GPU is there but was not used: measured the CPU {words}"
+    return f"no NVIDIA GPU: measured the CPU {words}"
+
+
+def ci_facts(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return which CI runs this and where its log is, as far as the environment says."""
+    if environ.get("GITHUB_ACTIONS") == "true":
+        where = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
+        names = {"job": "GITHUB_JOB", "attempt": "GITHUB_RUN_ATTEMPT", "event": "GITHUB_EVENT_NAME"}
+        facts = {"name": "github", "url": _filled(where, environ)}
+    elif environ.get("GITLAB_CI") == "true":
+        names = {"url": "CI_JOB_URL", "job": "CI_JOB_NAME", "event": "CI_PIPELINE_SOURCE"}
+        facts = {"name": "gitlab"}
+    else:
+        return {"name": "other"} if environ.get("CI") else {}
+    facts |= {key: environ[name] for key, name in names.items() if environ.get(name)}
+    return {key: redact(value)[:_MAX_TEXT] for key, value in facts.items() if value}
+
+
+def worst(codes: Sequence[ExitCode]) -> ExitCode:
+    """Return the code of several runs: regression before unfit before undecided before ok."""
+    order = (ExitCode.OK, ExitCode.UNDECIDED, ExitCode.UNFIT, ExitCode.REGRESSION)
+    return max(codes, key=order.index, default=ExitCode.UNDECIDED)
+
+
+def now() -> str:
+    """Return the time as a record writes it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _heading(heading: Heading, environment: Environment) -> Heading:
+    # The device comes first: whoever reads only one line must know what was measured.
+    on = f"on {environment_words(environment)}"
+    rest = tuple(line for line in heading.fact_lines if line != on)
+    return Heading(heading.title, (device_line(environment), *rest), heading.facts, heading.notes)
+
+
+def _filled(template: str, environ: Mapping[str, str]) -> str:
+    try:
+        return template.format_map(environ)
+    except KeyError:
+        return ""
+
+
+def _nothing_code(problems: Sequence[str]) -> ExitCode:
+    return ExitCode.USAGE if problems else ExitCode.UNDECIDED
+
+
+def _nothing(collected: Collected) -> str:
+    if collected.untimed:
+        return (
+            f"nothing was measured: {collected.untimed} results were checked and not timed "
+            "(timing is off); nothing is recorded"
+        )
+    return (
+        "nothing was measured: no test that ran left a result; nothing is recorded; "
+        "is the suite among the paths, and did a selection leave it out?"
+    )
