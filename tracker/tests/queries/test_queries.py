@@ -1,8 +1,6 @@
 """The read layer gives what was recorded, in the order and by the names that people use."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +15,6 @@ from tracker.tests.factory import DEVICE, H200, make_case, make_commit, make_res
 VECTOR = make_case().fingerprint
 OTHER_DRIVER = replace(H200, driver="570.1")
 A100 = replace(H200, gpu_model="NVIDIA A100")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "s.db")) as opened:
-        yield opened
 
 
 def a_run(number: int, minute: int | None = None, **more: object) -> Run:

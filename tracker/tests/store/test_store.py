@@ -1,7 +1,6 @@
 """The store keeps what a record says, once, and refuses what contradicts it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -20,27 +19,24 @@ def stored(store: Store, run_id: str) -> Run:
         return read_run(connection, row)
 
 
-def test_a_recorded_run_comes_back_equal(tmp_path: Path) -> None:
-    with Store.open(str(tmp_path / "s.db")) as store:
-        outcome = store.record(make_run())
-        assert outcome.outcome is Outcome.INSERTED
-        assert (outcome.run_id, outcome.results, outcome.revision) == ("run-00000001", 2, 1)
-        assert stored(store, "run-00000001") == make_run()
+def test_a_recorded_run_comes_back_equal(store: Store) -> None:
+    outcome = store.record(make_run())
+    assert outcome.outcome is Outcome.INSERTED
+    assert (outcome.run_id, outcome.results, outcome.revision) == ("run-00000001", 2, 1)
+    assert stored(store, "run-00000001") == make_run()
 
 
-def test_the_same_run_twice_changes_nothing(tmp_path: Path) -> None:
-    with Store.open(str(tmp_path / "s.db")) as store:
-        store.record(make_run())
-        again = store.record(replace(make_run(), results=make_run().results[::-1]))
-        assert again.outcome is Outcome.UNCHANGED
-        assert store.revision() == again.revision == 1
+def test_the_same_run_twice_changes_nothing(store: Store) -> None:
+    store.record(make_run())
+    again = store.record(replace(make_run(), results=make_run().results[::-1]))
+    assert again.outcome is Outcome.UNCHANGED
+    assert store.revision() == again.revision == 1
 
 
-def test_one_run_id_with_other_content_is_a_conflict(tmp_path: Path) -> None:
-    with Store.open(str(tmp_path / "s.db")) as store:
-        store.record(make_run())
-        other = make_run(results=(make_result(make_case(n=7)),))
-        with pytest.raises(StoreError, match=r"other content.*nothing was changed"):
-            store.record(other)
-        assert store.revision() == 1
-        assert stored(store, "run-00000001") == make_run()
+def test_one_run_id_with_other_content_is_a_conflict(store: Store) -> None:
+    store.record(make_run())
+    other = make_run(results=(make_result(make_case(n=7)),))
+    with pytest.raises(StoreError, match=r"other content.*nothing was changed"):
+        store.record(other)
+    assert store.revision() == 1
+    assert stored(store, "run-00000001") == make_run()
