@@ -158,11 +158,10 @@ constexpr u32 BOUNDARY = 128;
 constexpr u32 RESIDUES = BOUNDARY / sizeof(Out);
 constexpr u32 EVEN = D & -D;  // the power of two in D: pixels reach a boundary only from multiples of it
 
-// Inverse of an odd number modulo 2^12, by Newton: 3 bits hold for the number itself, then 6, then 12.
-constexpr u32 inverse(u32 odd, u32 guess, int steps) {
-    return steps ? inverse(odd, guess * (2 - odd * guess), steps - 1) : guess;
-}
-constexpr u32 INVERSE = inverse(D / EVEN, D / EVEN, 2);
+// Inverse of an odd number by Newton: the number itself is right modulo 8, a step doubles the bits.
+constexpr u32 ODD = D / EVEN;
+constexpr u32 INVERSE_6_BITS = ODD * (2 - ODD * ODD);
+constexpr u32 INVERSE = INVERSE_6_BITS * (2 - ODD * INVERSE_6_BITS);
 
 // Elements of y before its first boundary.
 __device__ __forceinline__ u32 elements_to_boundary(const Byte* y) {
