@@ -1,17 +1,20 @@
 """Implementations from our own CUDA sources: a CUBIN on a GPU, the same source by g++ on a CPU."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from kernels import build, host
+from kernels.cases import Scalar
 from kernels.definition import Definition
 from kernels.implementation import Implementation
 from kernels.tiling import THREADS, tile
 
+PLANS = 4096  # plans remembered by an implementation
 SUFFIX = {
     torch.float32: "f32",
     torch.float16: "f16",
@@ -188,6 +191,21 @@ class CudaVector(CudaImplementation):
         self._loads, self._shifted_loads = tuple(loads), tuple(shifted_loads)
         self._data = len(definition.inputs) if data_inputs is None else data_inputs
         self._layout = "P" * (self._data + 1) + "qI" + layout
+        self._allowed = frozenset(self.dtypes)
+        # Addresses repeat from call to call, so their plan is remembered: it would be a fifth of
+        # what a launch costs the host.
+        self._plan = lru_cache(PLANS)(self._make_plan)
+
+    def _make_plan(
+        self, symbol: str, suffix: str, n: int, index: int, sizes: tuple[int, int], *addresses: int
+    ) -> tuple[Function, int, int]:
+        """Return the function, its blocks and the elements of the first tile before the output."""
+        *inputs, output = addresses
+        shifted, loads, blocks, shift = tile(
+            inputs, output, n, sizes, self._loads, self._shifted_loads
+        )
+        name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"
+        return self._function(name, self._layout, index), blocks, shift
 
     def _symbol(
         self,
@@ -202,24 +220,65 @@ class CudaVector(CudaImplementation):
         self,
         inputs: Sequence[torch.Tensor],  # noqa: ARG002 - for subclasses
         parameters: Mapping[str, Any],
-    ) -> Sequence[Any]:
+    ) -> Iterable[Any]:
         """Return the arguments after the common ones."""
-        return tuple(parameters.values())
+        return parameters.values()
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
     ) -> None:
-        pointers = [tensor.data_ptr() for tensor in inputs[: self._data]]
-        target, n = out.data_ptr(), out.numel()
-        shifted, loads, blocks, shift = tile(
-            pointers,
-            target,
-            n,
-            (inputs[0].itemsize, out.itemsize),
-            self._loads,
-            self._shifted_loads,
+        addresses = [tensor.data_ptr() for tensor in inputs[: self._data]]
+        addresses.append(out.data_ptr())
+        n = out.numel()
+        symbol, suffix = self._symbol(inputs, out, parameters)
+        sizes = (inputs[0].itemsize, out.itemsize)
+        function, blocks, shift = self._plan(symbol, suffix, n, out.get_device(), sizes, *addresses)
+        function(blocks, *addresses, n, shift, *self._extra(inputs, parameters))
+
+
+class ElementwiseVector(CudaVector):
+    """The vector form of a kernel whose inputs and output are alike, with a short way to launch it.
+
+    The checks are those of every implementation, written out: on a GPU the host's part of a small
+    launch is longer than the kernel. Whatever is unusual goes the common way, which explains.
+    """
+
+    def __call__(self, *inputs: Any, out: Any = None, **parameters: Scalar) -> Any:
+        """Compute the kernel and return `out`, or a new tensor of the first input's kind."""
+        if type(out) is not torch.Tensor or torch.compiler.is_compiling():
+            return super().__call__(*inputs, out=out, **parameters)
+        dtype, index, shape = out.dtype, out.get_device(), out.shape
+        output, n = out.data_ptr(), out.numel()
+        size = n * dtype.itemsize
+        addresses = []
+        for tensor in inputs:
+            if (
+                type(tensor) is not torch.Tensor
+                or tensor.dtype is not dtype
+                or tensor.get_device() != index
+                or tensor.shape != shape
+                or not tensor.is_contiguous()
+            ):
+                break
+            address = tensor.data_ptr()
+            if 0 < abs(address - output) < size:
+                break
+            addresses.append(address)
+        if (
+            len(addresses) != self._arity
+            or len(inputs) != self._arity
+            or not n
+            or dtype not in self._allowed
+            or not out.is_contiguous()
+        ):
+            return super().__call__(*inputs, out=out, **parameters)
+        addresses.append(output)
+        function, blocks, shift = self._plan(
+            self.kernel, SUFFIX[dtype], n, index, (dtype.itemsize, dtype.itemsize), *addresses
         )
-        start, end = self._symbol(inputs, out, parameters)
-        name = f"{start}_{'shifted_' if shifted else ''}x{loads}_{end}"
-        function = self._function(name, self._layout, out.get_device())
-        function(blocks, *pointers, target, n, shift, *self._extra(inputs, parameters))
+        if self._defaults or parameters:
+            values = self._complete(parameters).values()
+            function(blocks, *addresses, n, shift, *values)
+        else:
+            function(blocks, *addresses, n, shift)
+        return out

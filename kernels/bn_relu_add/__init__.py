@@ -5,7 +5,7 @@
 needs statistics first and is not this kernel.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class _Vector(CudaVector):
 
     def _extra(
         self, inputs: Sequence[torch.Tensor], parameters: Mapping[str, Any]
-    ) -> Sequence[Any]:
+    ) -> Iterable[Any]:
         x, _, scale, shift = inputs
         plane = 1 if parameters["layout"] == "nhwc" else x.shape[2] * x.shape[3]
         return scale.data_ptr(), shift.data_ptr(), scale.numel(), plane

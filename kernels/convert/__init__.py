@@ -3,7 +3,7 @@
 `to` names the target dtype; `rounding` is rn, rz, ru or rd and has no effect when widening.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class _Vector(CudaVector):
         self,
         inputs: Sequence[torch.Tensor],  # noqa: ARG002 - the signature is the base's
         parameters: Mapping[str, Any],  # noqa: ARG002 - likewise
-    ) -> Sequence[Any]:
+    ) -> Iterable[Any]:
         return ()
 
 
