@@ -15,7 +15,7 @@ from tracker.doctor.project import check_git
 from tracker.doctor.storage import check_store
 from tracker.doctor.tools import check_tools
 from tracker.errors import ExitCode
-from tracker.report.document import Column, Document, Kind, Row, Table, Tone
+from tracker.report.document import Column, Document, Kind, Row, Table, Tone, footnote
 
 _MARKS = {Level.OK: "ok", Level.INFO: "-", Level.WARN: "!", Level.FAIL: "FAIL"}
 _TONES = {Level.WARN: Tone.WARNING, Level.FAIL: Tone.WORSE}
@@ -80,5 +80,5 @@ def _row(finding: Finding) -> Row:
             "fix": finding.fix,
         },
         tone=_TONES.get(finding.level, Tone.PLAIN),
-        footnotes=(f"to mend it: {finding.fix}",) if finding.fix else (),
+        footnotes=(footnote(f"to mend it: {finding.fix}"),) if finding.fix else (),
     )

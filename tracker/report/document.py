@@ -59,12 +59,25 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Footnote:
+    """A sentence under a table; those with one `key` share a number."""
+
+    text: str
+    key: str
+
+
+def footnote(text: str) -> Footnote:
+    """Return a footnote that only its very text shares a number with."""
+    return Footnote(text, text)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row: values by column key, footnotes, and whether people see it by default."""
 
     values: Mapping[str, Value]
     tone: Tone = Tone.PLAIN
-    footnotes: tuple[str, ...] = ()
+    footnotes: tuple[Footnote, ...] = ()
     hidden: bool = False
     place: tuple[str, int] | None = None
 

@@ -69,7 +69,7 @@ def _annotation(table: Table, row: Row) -> str:
     rest = [
         f"{c.heading} {c.show(row.values.get(c.key))}" for c in columns if c.kind is not Kind.CODE
     ]
-    message = command_message("; ".join([*rest, *row.footnotes]))
+    message = command_message("; ".join([*rest, *(note.text for note in row.footnotes)]))
     place = ""
     if row.place:
         place = f"file={command_property(row.place[0])},line={row.place[1]},"

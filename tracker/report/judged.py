@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tracker.model import Result, Status, VerdictKind
 from tracker.reasons import ReasonCode
-from tracker.report.document import Column, Kind, Row, Tone, Value
+from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
 from tracker.units import bandwidth, percent, seconds
 from tracker.verdict import Verdict
 
@@ -30,6 +30,7 @@ _TONES = {
 }
 # What the mark of an unchanged case says already.
 _SAID_BY_MARK = frozenset({ReasonCode.WITHIN_NOISE, ReasonCode.SAME_CODE})
+_SAID_BY_REASON = "remove the obstacle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +158,13 @@ def _compared(judged: Judged) -> dict[str, Value]:
     }
 
 
-def _footnotes(judged: Judged) -> tuple[str, ...]:
+def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
     verdict = judged.verdict
     quiet = _SAID_BY_MARK if verdict.kind is VerdictKind.NO_CHANGE else frozenset[ReasonCode]()
-    notes = [reason.message for reason in verdict.reasons if reason.code not in quiet]
-    if verdict.what_would_decide and not verdict.what_would_decide.startswith(
-        "remove the obstacle"
-    ):
-        notes.append(verdict.what_would_decide)
+    notes = [footnote(reason.message) for reason in verdict.reasons if reason.code not in quiet]
+    if verdict.what_would_decide and not verdict.what_would_decide.startswith(_SAID_BY_REASON):
+        notes.append(footnote(verdict.what_would_decide))
     if judged.result is not None:
-        notes += [warning.message for warning in judged.result.warnings]
-    return (*notes, *judged.remarks)
+        # Warnings come with numbers of their own in nearly every row: one of each kind will do.
+        notes += [Footnote(w.message, f"warning {w.code}") for w in judged.result.warnings]
+    return (*notes, *map(footnote, judged.remarks))

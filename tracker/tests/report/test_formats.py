@@ -11,7 +11,7 @@ import fastjsonschema
 import pytest
 
 from tracker.errors import ConfigError, ExitCode
-from tracker.model import VerdictKind
+from tracker.model import VerdictKind, Warn
 from tracker.report import report_schema
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format, write
@@ -87,6 +87,18 @@ def test_equal_reasons_share_one_footnote() -> None:
     shown = to_text(make_document(judged), width=100)
     assert shown.count("same reason") == 1
     assert shown.count("▲ slower [1]") == 2
+
+
+def test_a_warning_with_numbers_of_its_own_stands_once_with_a_count() -> None:
+    judged = [
+        make_judged(
+            VerdictKind.NO_CHANGE, f"k{i}", effect=0.0, warnings=(Warn("cap", f"error of {i} %"),)
+        )
+        for i in range(3)
+    ]
+    shown = to_text(make_document(judged), width=100)
+    assert "[1] error of 0 % (and 2 more like it)" in shown
+    assert shown.count("[1]") == 4
 
 
 def test_json_has_the_documented_shape() -> None:

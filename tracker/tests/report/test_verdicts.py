@@ -7,7 +7,7 @@ import pytest
 from tracker.errors import ExitCode
 from tracker.model import Status, VerdictKind, Warn
 from tracker.reasons import Reason, ReasonCode
-from tracker.report.document import Tone
+from tracker.report.document import Row, Tone
 from tracker.report.judged import OUTCOMES, Judged
 from tracker.report.verdicts import mean_change
 from tracker.tests.report.samples import make_document, make_judged, one_of_each
@@ -16,6 +16,10 @@ from tracker.tests.report.samples import make_document, make_judged, one_of_each
 def names(judged: list[Judged] | None = None, limit: int | None = None) -> list[object]:
     table = make_document(judged, limit=limit).tables[0]
     return [row.values["kernel"] for row in table.visible()]
+
+
+def texts(row: Row) -> list[str]:
+    return [note.text for note in row.footnotes]
 
 
 def test_what_asks_for_action_comes_first_and_the_worst_on_top() -> None:
@@ -91,7 +95,7 @@ def test_a_case_that_vanished_has_a_row_without_numbers() -> None:
     )
     (row,) = make_document([replace(judged, result=None)]).tables[0].rows
     assert row.values.get("time") is None
-    assert row.footnotes == ("the case is gone",)
+    assert texts(row) == ["the case is gone"]
 
 
 def test_reasons_warnings_and_settings_are_footnotes_but_not_what_the_mark_says() -> None:
@@ -106,7 +110,7 @@ def test_reasons_warnings_and_settings_are_footnotes_but_not_what_the_mark_says(
         remarks=("own thresholds by A. Person",),
     )
     (row,) = make_document([judged]).tables[0].rows
-    assert row.footnotes == ("head was dirty", "the clock moved", "own thresholds by A. Person")
+    assert texts(row) == ["head was dirty", "the clock moved", "own thresholds by A. Person"]
 
 
 def test_a_wrong_result_is_told_as_wrong_whatever_the_verdict() -> None:
