@@ -7,7 +7,7 @@ from kernels.definition import Definition
 from kernels.implementation import Implementation
 from kernels.operators import register
 
-_KERNELS = ("relu", "add", "silu", "scale_relu", "bn_relu_add", "convert")
+_KERNELS = ("relu", "add", "silu", "scale_relu", "bn_relu_add", "convert", "fused_transform")
 
 
 def kernels() -> tuple[str, ...]:

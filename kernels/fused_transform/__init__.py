@@ -35,11 +35,15 @@ DEFINITION = Definition(
 )
 
 
-def _torch(name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]) -> Implementation:
+def _torch(
+    name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]
+) -> Implementation:
     return torch_impl.FusedTorch(DEFINITION, name, _TORCH, function=function, constants=constants)
 
 
-def _compiled(name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]) -> Implementation:
+def _compiled(
+    name: str, function: Callable[..., None], constants: Callable[..., torch_impl.Constants]
+) -> Implementation:
     return torch_impl.FusedCompiled(DEFINITION, name, _TORCH, function, constants=constants)
 
 

@@ -49,7 +49,9 @@ def _writes_once(rows: Rows, channels: int) -> bool:
 
 def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """Return the first and the last byte address but one of a tensor's elements."""
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    last = sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
     start = tensor.data_ptr()
     return start, start + (last + 1) * tensor.element_size()
 
@@ -81,7 +83,13 @@ def _check_out(x: torch.Tensor, out: torch.Tensor, shape: tuple[int, ...], name:
         f"rows of whole pixels at one or two pitches that out ({told(out)}) has too; call .contiguous()",
     )  # fmt: skip
     if not out.is_contiguous():
-        expect(rows is not None and _writes_once(rows, shape[-1]), KERNEL, "out", out, "no element twice")
+        expect(
+            rows is not None and _writes_once(rows, shape[-1]),
+            KERNEL,
+            "out",
+            out,
+            "no element twice",
+        )
     _refuse_overlap(x, out)
 
 

@@ -47,9 +47,7 @@ def _correctness() -> Iterator[Case]:
             )
         yield Case(KERNEL, dtype, (0, 4, 4, 3), (), 0, parameters, "no image", "correctness")
     for dtype, parameters, channels, reason in _CHANNELS:
-        yield Case(
-            KERNEL, dtype, (1, 3, 341, channels), (1,), 0, parameters, reason, "correctness"
-        )
+        yield Case(KERNEL, dtype, (1, 3, 341, channels), (1,), 0, parameters, reason, "correctness")
 
 
 def _timed(device_type: str, tier: str) -> Iterator[Case]:
@@ -68,7 +66,14 @@ def _timed(device_type: str, tier: str) -> Iterator[Case]:
         for dtype, parameters, channels, reason in _CHANNELS:
             yield Case(KERNEL, dtype, (85, 512, 512, channels), (), 0, parameters, reason, tier)
         yield Case(
-            KERNEL, "float32", (85, 509, 511, 3), (), 0, _FLOAT, "odd sizes: a tail to compute", tier
+            KERNEL,
+            "float32",
+            (85, 509, 511, 3),
+            (),
+            0,
+            _FLOAT,
+            "odd sizes: a tail to compute",
+            tier,
         )
 
 

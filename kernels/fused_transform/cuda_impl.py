@@ -69,7 +69,10 @@ def _is_shifted(variant: Variant, types: Types, rows: Rows, source: int, target:
         return True
     if variant.kernel == "neighbours":
         return chunk_shifted(source, target, in_size, out_size)
-    return shifted(source, target, types.channels_in * in_size, out_size, types.channels_out) is not False
+    return (
+        shifted(source, target, types.channels_in * in_size, out_size, types.channels_out)
+        is not False
+    )
 
 
 def launch_variant(  # noqa: PLR0917 - positional, since the host's cost of a launch is budgeted

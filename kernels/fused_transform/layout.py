@@ -44,7 +44,10 @@ def merged(dimensions: Sequence[Dimension]) -> list[Dimension]:
 
 
 def rows_of(
-    shape: Sequence[int], x_strides: Sequence[int], y_strides: Sequence[int], channels: tuple[int, int]
+    shape: Sequence[int],
+    x_strides: Sequence[int],
+    y_strides: Sequence[int],
+    channels: tuple[int, int],
 ) -> Rows | None:
     """Return the rows of images [..., C] and [..., D], or None when they are not rows of whole pixels.
 

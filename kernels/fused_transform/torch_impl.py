@@ -50,14 +50,14 @@ def folded(x: torch.Tensor, out: torch.Tensor, weight: torch.Tensor, bias: torch
     """Multiply by the folded matrix, then add the folded bias."""
     wide = x.float()
     if wide.dtype == out.dtype and out.is_contiguous() and wide.is_contiguous():
-        torch.addmm(
-            bias, wide.view(-1, wide.shape[-1]), weight, out=out.view(-1, out.shape[-1])
-        )
+        torch.addmm(bias, wide.view(-1, wide.shape[-1]), weight, out=out.view(-1, out.shape[-1]))
     else:
         out.copy_(torch.einsum("...c,cd->...d", wide, weight) + bias)
 
 
-def _scripted(x: torch.Tensor, mean: torch.Tensor, std: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+def _scripted(
+    x: torch.Tensor, mean: torch.Tensor, std: torch.Tensor, matrix: torch.Tensor
+) -> torch.Tensor:
     return torch.matmul((x - mean) / std, matrix)
 
 
@@ -116,7 +116,9 @@ class FusedTorch(Implementation):
 
     _function: Callable[..., None]
 
-    def __init__(self, *arguments: Any, function: Callable[..., None], constants: Callable[..., Constants]) -> None:
+    def __init__(
+        self, *arguments: Any, function: Callable[..., None], constants: Callable[..., Constants]
+    ) -> None:
         super().__init__(*arguments)
         self._function = function
         self._constants = constants

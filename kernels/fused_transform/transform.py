@@ -50,9 +50,15 @@ class Transform:
                 f"fused_transform: {len(self.mean)} means, {len(self.std)} stds and a matrix with rows of "
                 f"{[len(row) for row in self.matrix]}; expected C means, C stds and C rows of D numbers"
             )
-        for name, values in (("mean", self.mean), ("std", self.std), ("matrix", sum(self.matrix, ()))):
+        for name, values in (
+            ("mean", self.mean),
+            ("std", self.std),
+            ("matrix", sum(self.matrix, ())),
+        ):
             if not all(map(math.isfinite, values)):
-                raise ValueError(f"fused_transform: {name} is {list(values)}; expected finite numbers")
+                raise ValueError(
+                    f"fused_transform: {name} is {list(values)}; expected finite numbers"
+                )
         if 0.0 in self.std:
             raise ValueError(
                 f"fused_transform: std is {list(self.std)}; expected no 0, which divides by zero "
