@@ -57,9 +57,9 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _refuse_overlap(x: torch.Tensor, out: torch.Tensor) -> None:
-    if x.dtype == out.dtype and x.data_ptr() == out.data_ptr() and x.shape == out.shape:
-        if x.stride() == out.stride():
-            return
+    same = x.dtype == out.dtype and x.data_ptr() == out.data_ptr() and x.shape == out.shape
+    if same and x.stride() == out.stride():
+        return
     (start, end), (out_start, out_end) = _span(x), _span(out)
     expect(
         end <= out_start or out_end <= start, KERNEL, "out", out,
@@ -113,10 +113,7 @@ def check(
     )  # fmt: skip
     shape = (*x.shape[:-1], transform.channels_out)
     dtype = output_dtype(x.dtype, name)
-    if out is None:
-        target = torch.empty(shape, dtype=dtype, device=x.device)
-    else:
-        target = out
+    target = torch.empty(shape, dtype=dtype, device=x.device) if out is None else out
     if (
         out is not None and out.dtype is dtype and out.shape == shape and out.get_device() == x.get_device()
         and x.is_contiguous() and out.is_contiguous()

@@ -75,7 +75,7 @@ def _is_shifted(variant: Variant, types: Types, rows: Rows, source: int, target:
     )
 
 
-def launch_variant(  # noqa: PLR0917 - positional, since the host's cost of a launch is budgeted
+def launch_variant(
     variant: Variant,
     types: Types,
     rows: Rows,

@@ -60,10 +60,7 @@ def rows_of(
     outer = merged([Dimension(*d) for d in zip(shape[:-1], x_strides, y_strides, strict=False)])
     if not outer:
         return Rows(1)
-    if outer[-1][1:] == channels:
-        pixels = outer.pop().size
-    else:
-        pixels = 1
+    pixels = outer.pop().size if outer[-1][1:] == channels else 1
     if len(outer) > 2:
         return None
     if not outer:

@@ -94,7 +94,7 @@ class Transform:
 
     @cached_property
     def coefficients(self) -> tuple[float, ...]:
-        """weight [C][D], then bias [D], of y = x @ weight + bias: folded in float64, rounded to fp32."""
+        """Weight [C][D], then bias [D], of y = x @ weight + bias: folded in float64, rounded to fp32."""
         mean, std, matrix = self.arrays()
         folded = np.concatenate([(matrix / std[:, None]).ravel(), -(mean / std) @ matrix])
         with np.errstate(over="ignore", under="ignore"):

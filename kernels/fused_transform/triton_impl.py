@@ -4,6 +4,10 @@ So stores are contiguous and wide for any D; the C loads of an output hit lines 
 already has in L1.
 """
 
+# Triton's own language: its kernels carry no Python types, and constants are in capitals.
+# ruff: noqa: ANN001, ANN202, N803
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+
 from typing import Any
 
 import torch
@@ -17,21 +21,21 @@ BLOCK = 1024
 
 
 @triton.jit
-def _fused(  # noqa: ANN202 - Triton reads the annotations itself
-    x,  # noqa: ANN001
-    y,  # noqa: ANN001
-    elements,  # noqa: ANN001
-    rows,  # noqa: ANN001
-    blocks,  # noqa: ANN001
-    x_pitch,  # noqa: ANN001
-    y_pitch,  # noqa: ANN001
-    x_image,  # noqa: ANN001
-    y_image,  # noqa: ANN001
-    weight,  # noqa: ANN001
-    bias,  # noqa: ANN001
-    C: tl.constexpr,  # noqa: N803
-    D: tl.constexpr,  # noqa: N803
-    SIZE: tl.constexpr,  # noqa: N803
+def _fused(
+    x,
+    y,
+    elements,
+    rows,
+    blocks,
+    x_pitch,
+    y_pitch,
+    x_image,
+    y_image,
+    weight,
+    bias,
+    C: tl.constexpr,
+    D: tl.constexpr,
+    SIZE: tl.constexpr,
 ):
     program = tl.program_id(0)
     row = program // blocks
@@ -66,7 +70,8 @@ def launch(x: torch.Tensor, *, out: torch.Tensor, block: int = BLOCK, **paramete
     split = channels_in * channels_out
     blocks = triton.cdiv(rows.pixels * channels_out, block)
     _fused[(blocks * rows.rows * rows.images,)](
-        x, out, rows.pixels * channels_out, rows.rows, blocks, rows.x_pitch, rows.y_pitch, rows.x_image, rows.y_image,
+        x, out, rows.pixels * channels_out, rows.rows, blocks,
+        rows.x_pitch, rows.y_pitch, rows.x_image, rows.y_image,
         transform.coefficients[:split], transform.coefficients[split:],
         C=channels_in, D=channels_out, SIZE=block, num_warps=4,
     )  # fmt: skip
