@@ -1,5 +1,6 @@
 """Database errors as one clear line each: what happened, and what to do."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -37,6 +38,13 @@ _POSTGRESQL = {
     "57014": "the server stopped it after its time limit; nothing was written; try again",
 }
 _GONE = ("08", "57P")
+# A connection that fails has no SQLSTATE yet, only the server's text.
+_REFUSED = {
+    "authentication failed": _POSTGRESQL["28P01"],
+    "no password supplied": _POSTGRESQL["28P01"],
+    "pg_hba.conf": _POSTGRESQL["28000"],
+    "does not exist": _POSTGRESQL["3D000"],
+}
 
 
 @contextmanager
@@ -44,6 +52,9 @@ def telling(action: str, url: URL) -> Iterator[None]:
     """Turn what a database raises inside into a StoreError that says what could not be done."""
     try:
         yield
+    except sqlite3.Error as error:
+        # Outside SQLAlchemy: where a file is switched to write-ahead logging or copied.
+        raise StoreError(f"cannot {action} in {shown(url)}: {_told(error, url)}") from None
     except DBAPIError as error:
         raise StoreError(f"cannot {action} in {shown(url)}: {explain(error, url)}") from None
     except PoolTimeoutError:
@@ -56,12 +67,19 @@ def telling(action: str, url: URL) -> Iterator[None]:
 
 def explain(error: DBAPIError, url: URL) -> str:
     """Return one sentence on a database error, without secrets."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    state = getattr(error.orig, "sqlstate", None)
-    told = _SQLITE.get(code & 0xFF) if code is not None else _POSTGRESQL.get(state or "")
-    if told is None and is_lost(error):
-        told = "the server cannot be reached or went away; check that it runs, then try again"
-    detail = clean(str(error.orig), url)
+    known = None
+    if is_lost(error):
+        text = str(error.orig)
+        refused = next((told for part, told in _REFUSED.items() if part in text), None)
+        known = refused or "the server cannot be reached or went away; check it, then try again"
+    return _told(error.orig, url, known)
+
+
+def _told(original: object, url: URL, known: str | None = None) -> str:
+    code = getattr(original, "sqlite_errorcode", None)
+    state = getattr(original, "sqlstate", None)
+    told = _SQLITE.get(code & 0xFF) if code is not None else _POSTGRESQL.get(state or "", known)
+    detail = clean(str(original), url)
     return f"{told} ({detail})" if told else detail
 
 
