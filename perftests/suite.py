@@ -107,6 +107,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         source_file=implementation.source_file,
         small=None if smaller == case else partial(workload, implementation, smaller, device),
         first_call=first_call,
+        inputs_key=(case.kernel, case.label, device),
     )
 
 

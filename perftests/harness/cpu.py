@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
+from perftests.harness.buffers import POISON_NAN
 from perftests.harness.sampling import Batch
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class CpuDevice:
         self.device = torch.device("cpu")
         self.cache_bytes = last_level_cache_bytes() or _FALLBACK_CACHE_BYTES
         self.flush_bytes = 2 * self.cache_bytes
-        self._flush_buffer: torch.Tensor | None = None
+        self._flush_parts: list[np.ndarray] = []
+        self._pool: ThreadPoolExecutor
 
     def stream(self) -> AbstractContextManager[object]:
         """Return a context for launches; a CPU has none to choose."""
@@ -57,13 +60,20 @@ class CpuDevice:
         """Wait for nothing: a CPU call has finished when it returns."""
 
     def flush(self) -> None:
-        """Read and write twice the last-level cache, so that nothing measured is left in it."""
-        if self._flush_buffer is None:
-            self._flush_buffer = torch.zeros(self.flush_bytes // 8, dtype=torch.int64)
-        self._flush_buffer.add_(1)
+        """Read and write twice the last-level cache, on as many threads as torch uses.
+
+        The threads are Python's own and sleep afterwards. Those of torch's OpenMP would go on
+        spinning for milliseconds and take a core from what is measured next.
+        """
+        if not self._flush_parts:
+            count = torch.get_num_threads()
+            self._flush_parts = np.array_split(np.zeros(self.flush_bytes // 8, np.int64), count)
+            self._pool = ThreadPoolExecutor(count, thread_name_prefix="bandwatch-flush")
+        list(self._pool.map(_touch, self._flush_parts))
 
     def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
-        """Launch and return the output as it stands when the call returns."""
+        """Launch on a poisoned output and return it as it stands when the call returns."""
+        buffers.output.poison(POISON_NAN)
         launch()
         return buffers.output_tensor.clone()
 
@@ -82,10 +92,8 @@ class CpuDevice:
         del estimate_s
         return 1
 
-    @staticmethod
-    def threads() -> int:
-        """Return how many threads live, to notice work that a launch left behind."""
-        return threading.active_count()
+def _touch(part: np.ndarray) -> None:
+    np.add(part, 1, out=part)
 
 
 class _ColdRunner:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perftests.harness.buffers import POISON_NAN
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import ColdRunner, GraphRunner
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError
@@ -121,7 +122,7 @@ class CudaDevice:
         """
         self.synchronize()
         self.kernels.spin(_ORDER_HOLD_NS)
-        buffers.output.poison(0xFF)
+        buffers.output.poison(POISON_NAN)
         launch()
         seen = buffers.output_tensor.clone()
         self.synchronize()

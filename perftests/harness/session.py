@@ -19,6 +19,7 @@ from perftests.harness.environment import (
 )
 from perftests.harness.errors import SettingError, UnfitError
 from perftests.harness.lock import DeviceLock
+from perftests.harness.oracle import Oracle
 from perftests.harness.state import Watch, watch_device
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Session:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.oracle = Oracle()
         self._benches: dict[torch.device, Bench] = {}
 
     def bench(self, device: torch.device) -> Bench:

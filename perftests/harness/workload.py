@@ -6,7 +6,7 @@ on torch's current stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,7 +37,8 @@ class Workload:
     and a subnormal among floating-point inputs for the checks; `zero_sign` makes the sign of a zero
     count. `small` gives the same workload at a size fit for a correctness run alone.
     `first_call` compiles and loads what is not compiled and loaded yet and returns the seconds as
-    `compile_s` and `load_s`.
+    `compile_s` and `load_s`. Workloads with an equal `inputs_key` have the same inputs, reference
+    and bound for a seed: these are then made once for consecutive workloads.
 
     Units: `bytes_moved` in bytes, `flop` in floating-point operations, both compulsory.
     """
@@ -66,6 +67,7 @@ class Workload:
     source_line: int | None = None
     small: Callable[[], Workload] | None = None
     first_call: Callable[[], Mapping[str, float | None]] | None = None
+    inputs_key: Hashable = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without running, and fill in what follows from the rest."""
