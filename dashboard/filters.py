@@ -24,6 +24,7 @@ WINDOWS: dict[str, tuple[str, int]] = {
     "everything": ("commits", 0),
 }
 _WINDOW = "50 commits"
+_TRUNKS = ("main", "master", "trunk")
 MAX_SERIES = 6
 
 
@@ -34,13 +35,16 @@ class Facet:
     key: str
     label: str
     optional: bool = True
+    width: int = 165
 
 
-GPU = Facet("gpu", "GPU model", optional=False)
-BRANCH = Facet("branch", "Branch", optional=False)
+GPU = Facet("gpu", "GPU model", optional=False, width=220)
+BRANCH = Facet("branch", "Branch")
 KERNEL = Facet("kernel", "Kernel")
 IMPLEMENTATION = Facet("implementation", "Implementation")
-DTYPE = Facet("dtype", "Dtype")
+DTYPE = Facet("dtype", "Dtype", width=130)
+
+_WINDOW_FACET = Facet("window", "Window", width=140)
 
 Rows = Sequence[Mapping[str, str]]
 
@@ -88,19 +92,53 @@ def choose(rows: Rows, facet: Facet, address: Address, *, preferred: str | None 
     """
     counts = options(rows, facet)
     names = [ALL, *counts] if facet.optional else list(counts)
+    return choose_named(facet, names, address, preferred=preferred, told=told_counts(counts))
+
+
+def choose_named(
+    facet: Facet,
+    names: Sequence[str],
+    address: Address,
+    *,
+    preferred: str | None = None,
+    told: str | None = None,
+) -> str:
+    """Draw a select box of these names and return the chosen one, `all` where there is none."""
     if not names:
         return ALL
-    default = names.index(preferred) if preferred in names else 0
     address.check(facet.key, facet.label, names)
+    default = names.index(preferred) if preferred in names else 0
     chosen = st.selectbox(
         facet.label,
         names,
         index=default,
         key=facet.key,
         bind="query-params",
-        help=told_counts(counts),
+        help=told,
+        width=facet.width,
     )
     return str(chosen or names[default])
+
+
+def choose_branch(names: Sequence[str], address: Address) -> str | None:
+    """Draw the branch filter and return the branch, None for all; main is the default."""
+    preferred = next((name for name in _TRUNKS if name in names), None)
+    chosen = choose_named(BRANCH, [ALL, *names], address, preferred=preferred)
+    return None if chosen == ALL else chosen
+
+
+def choose_cases(names: Sequence[str], address: Address) -> list[str]:
+    """Draw the case filter and return up to six cases, none where none was chosen."""
+    address.check("case", "Case", names)
+    chosen = st.multiselect(
+        "Cases",
+        names,
+        key="case",
+        bind="query-params",
+        max_selections=MAX_SERIES,
+        placeholder=f"{len(names):,} match; choose up to {MAX_SERIES}",
+    )
+    return [str(name) for name in chosen]
 
 
 def told_counts(counts: Mapping[str, int], limit: int = 12) -> str:
@@ -136,8 +174,9 @@ def pick(
 
 def window(address: Address) -> tuple[str, int]:
     """Draw the window filter and return its unit (commits or days) and number, 0 for everything."""
-    names = list(WINDOWS)
-    address.check("window", "Window", names)
-    default = names.index(_WINDOW)
-    chosen = st.selectbox("Window", names, index=default, key="window", bind="query-params")
-    return WINDOWS[str(chosen or _WINDOW)]
+    return WINDOWS[choose_named(_WINDOW_FACET, list(WINDOWS), address, preferred=_WINDOW)]
+
+
+def window_name(unit: str, number: int) -> str:
+    """Return the name of a window, as the filter and the address have it."""
+    return next(name for name, value in WINDOWS.items() if value == (unit, number))

@@ -41,6 +41,27 @@ MARKS: dict[VerdictKind, Mark] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a case, in the words of the terminal's report, and its colour in a table."""
+
+    text: str
+    pill: Literal["orange", "blue", "gray"]
+
+
+# By the names that `tracker.report.judged` gives them, those that ask for action first.
+OUTCOMES: dict[str, Outcome] = {
+    "incorrect": Outcome("! incorrect", "orange"),
+    "error": Outcome("! error", "orange"),
+    "regression": Outcome("▲ slower", "orange"),
+    "improvement": Outcome("▼ faster", "blue"),
+    "not run": Outcome("! not run", "orange"),
+    "undecided": Outcome("? undecided", "gray"),
+    "no baseline": Outcome("? no baseline", "gray"),
+    "no change": Outcome("= no change", "gray"),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Palette:
     """The colours of one theme."""
 

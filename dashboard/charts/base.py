@@ -23,7 +23,7 @@ ROWS = alt.Axis(labelLimit=420, labelOverlap=False, ticks=False, domain=False)
 class Described:
     """A chart and one sentence that says what it shows, for people who do not see it."""
 
-    chart: alt.TopLevelMixin
+    chart: alt.Chart | alt.LayerChart | alt.FacetChart
     alt: str
 
 

@@ -222,7 +222,8 @@ def _lines(points: pd.DataFrame, x: alt.X, ys: list[alt.Y], colours: Palette) ->
         )
         .add_params(picked)
     )
-    return [band, step, line, dots]
+    level = [step] if points["baseline"].notna().any() else []
+    return [band, *level, line, dots]
 
 
 def _changes(view: SeriesView, x: alt.X, colours: Palette) -> list[alt.Chart]:

@@ -1,0 +1,182 @@
+"""What pages read, cached by the store's revision: equal revisions mean equal content.
+
+Nothing expires: a new revision makes new entries, and the oldest are dropped. Every reader takes a
+snapshot first; the store's name and its revision are a part of the key, the open store is not.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from tracker import queries
+from tracker.errors import NotFoundError
+from tracker.model import Case, Commit, Result
+from tracker.queries import ModelInfo, RunInfo, Series
+from tracker.store import Store
+
+Floats = NDArray[np.float64]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A store at one revision: what every read starts from."""
+
+    store: Store
+    revision: int
+
+
+def cached(function: Callable[Concatenate[Store, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
+    """Return `function` on a snapshot, its 64 newest results kept and copied at each use."""
+
+    def read(at: tuple[str, int], _store: Store, *args: P.args, **kwargs: P.kwargs) -> T:
+        del at  # a part of the key only
+        return function(_store, *args, **kwargs)
+
+    # Streamlit tells cached functions apart by these names and the source.
+    read.__qualname__, read.__module__ = function.__qualname__, function.__module__
+    kept = st.cache_data(max_entries=64, show_spinner=False)(read)
+
+    @wraps(function)
+    def on_snapshot(snapshot: Snapshot, *args: P.args, **kwargs: P.kwargs) -> T:
+        return kept((snapshot.store.name, snapshot.revision), snapshot.store, *args, **kwargs)
+
+    return cast("Callable[Concatenate[Snapshot, P], T]", on_snapshot)
+
+
+@cached
+def models(store: Store) -> tuple[ModelInfo, ...]:
+    """Return the GPU models in the store, the most recently measured first."""
+    return queries.gpu_models(store)
+
+
+@cached
+def branches(store: Store, gpu: str | None) -> tuple[str, ...]:
+    """Return the branches that have clean runs."""
+    return queries.branches(store, gpu)
+
+
+@cached
+def catalogue(store: Store) -> tuple[dict[str, str], ...]:
+    """Return one row a case and GPU model: what filters offer.
+
+    Keys: gpu, kernel, implementation, dtype, case (its name), case_key. A case that has series in
+    several environments has one row.
+    """
+    rows = (
+        {
+            "gpu": found.gpu_model,
+            "kernel": found.case.kernel,
+            "implementation": found.case.implementation,
+            "dtype": found.case.dtype,
+            "case": label(found.case),
+            "case_key": found.case_key,
+        }
+        for found in queries.series_list(store)
+    )
+    return tuple({(row["gpu"], row["case_key"]): row for row in rows}.values())
+
+
+@cached
+def newest(store: Store, gpu: str, branch: str | None) -> RunInfo | None:
+    """Return the newest clean run of a GPU model, on a branch or on any."""
+    found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=1)
+    return found[0] if found else None
+
+
+@cached
+def runs(store: Store, gpu: str | None, branch: str | None, limit: int) -> tuple[RunInfo, ...]:
+    """Return runs, newest first."""
+    return queries.runs(store, gpu_model=gpu, branch=branch, limit=limit)
+
+
+@cached
+def run(store: Store, run_id: str) -> RunInfo | None:
+    """Return a run by its id, None where there is none."""
+    try:
+        return queries.find_run(store, run_id)
+    except NotFoundError:
+        return None
+
+
+@cached
+def series(store: Store, case_key: str, gpu: str, branch: str | None) -> Series:
+    """Return the results of a case on a GPU model in commit order."""
+    return queries.series(store, case_key, gpu, branch=branch)
+
+
+@cached
+def measurements(store: Store, results: tuple[int, ...]) -> tuple[Floats, ...]:
+    """Return the measurements of results by the store's ids, in seconds."""
+    return queries.measurements(store, results)
+
+
+@cached
+def changed_most(
+    store: Store, gpu: str, branch: str | None, case_keys: tuple[str, ...], runs_back: int
+) -> tuple[str, ...]:
+    """Return cases by how much their median time moved over the last runs, the most first.
+
+    The middle of the first three runs against that of the last three; cases without both go last.
+    """
+    found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=runs_back or 200)
+    ends = (found[-3:], found[:3])
+    moved: dict[str, list[float]] = {}
+    for part in ends:
+        table = queries.result_table(store, part)
+        for index, key in enumerate(table.case_keys):
+            times = table.median_s[table.case == index]
+            known = times[np.isfinite(times)]
+            moved.setdefault(key, []).append(float(np.median(known)) if known.size else np.nan)
+    change = {
+        key: abs(np.log(times[1] / times[0])) if len(times) == 2 else np.nan
+        for key, times in moved.items()
+    }
+    return tuple(
+        sorted(case_keys, key=lambda key: -np.nan_to_num(change.get(key, np.nan), nan=-1.0))
+    )
+
+
+@cached
+def trends(
+    store: Store, gpu: str, branch: str | None, case_keys: tuple[str, ...], length: int
+) -> dict[str, list[float]]:
+    """Return the bandwidths of cases in the last runs, oldest first, in GB/s; gaps are left out."""
+    found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=length)
+    table = queries.result_table(store, found[::-1])
+    wanted = set(case_keys)
+    return {
+        key: [float(v) for v in table.bandwidth[table.case == i] / 1e9 if np.isfinite(v)]
+        for i, key in enumerate(table.case_keys)
+        if key in wanted
+    }
+
+
+@cached
+def commits(store: Store, shas: tuple[str, ...]) -> dict[str, Commit]:
+    """Return what is known of commits, by id."""
+    return queries.commits(store, shas)
+
+
+@cached
+def result(store: Store, run_id: str, case_key: str) -> Result | None:
+    """Return one result of a run with its measurements, None where the run lacks the case."""
+    found = queries.results(store, queries.find_run(store, run_id), cases=[case_key])
+    return found[0] if found else None
+
+
+def label(case: Case) -> str:
+    """Return the name of a case, with its version where it is not the first."""
+    return case.label if case.version == 1 else f"{case.label} v{case.version}"
+
+
+def day(started: float) -> str:
+    """Return a time in seconds since 1970 as `2026-09-01 09:20` in UTC."""
+    return datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M")

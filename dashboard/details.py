@@ -1,0 +1,101 @@
+"""Everything about one result on one place: commit, numbers, warnings, how to measure it again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dashboard import commands, data, facts
+from dashboard.facts import Fact
+from dashboard.layout import View
+from dashboard.metrics import percent
+from dashboard.pages import COMPARE, RUNS, SERIES
+from dashboard.text import ABSENT, plain, short
+from tracker import units
+from tracker.model import Result
+from tracker.queries import RunInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """One result: its run, its case, and the run before it in the series, if any."""
+
+    run_id: str
+    case_key: str
+    before: str | None = None
+
+
+def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None:
+    """Draw facts, warnings, the command and the links of one result."""
+    run = data.run(view.snapshot, focus.run_id)
+    result = data.result(view.snapshot, focus.run_id, focus.case_key)
+    if run is None or result is None:
+        return
+    facts.show([*run_facts(run), *result_facts(result)], view.colours)
+    for warning in result.warnings:
+        facts.line((f"{warning.code}: {warning.message}",), view.colours)
+    st.caption("Measure it again")
+    st.code(commands.reproduce(result.case, run.sha, result.test), language="bash", wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _links(run, result, focus, key=key, to_series=to_series)
+
+
+def _links(run: RunInfo, result: Result, focus: Focus, *, key: str, to_series: bool) -> None:
+    if to_series:
+        st.page_link(SERIES.file, label="Series", query_params=series_link(run, result))
+    if focus.before is not None:
+        st.page_link(
+            COMPARE.file,
+            label="Compare with the run before",
+            query_params={"gpu": run.gpu_model, "base": focus.before, "head": run.run_id},
+        )
+    st.page_link(
+        RUNS.file,
+        label="Run",
+        query_params={"gpu": run.gpu_model, "run": run.run_id},
+    )
+    facts.web_button("CI run", run.ci.get("url"), key=f"{key}-ci")
+
+
+def series_link(run: RunInfo, result: Result) -> Mapping[str, str]:
+    """Return the parameters of the series page for one case."""
+    branch = {"branch": run.checkout.branch} if run.checkout.branch else {}
+    return {
+        "gpu": run.gpu_model,
+        "kernel": result.case.kernel,
+        "case": data.label(result.case),
+        **branch,
+    }
+
+
+def run_facts(run: RunInfo) -> Sequence[Fact]:
+    """Return what identifies a run: commit, subject, author, branch, time, device."""
+    commit = run.checkout.commit
+    state = " with uncommitted changes" if run.checkout.dirty else ""
+    return (
+        ("Commit", f"{short(run.sha)}{state}"),
+        ("Subject", plain(commit.subject) if commit else ABSENT),
+        ("Author", plain(commit.author) if commit else ABSENT),
+        ("Branch", plain(run.checkout.branch)),
+        ("Measured", f"{data.day(run.started)} UTC"),
+        ("Device", f"{run.gpu_model}, {plain(run.device.uuid, 24)}"),
+    )
+
+
+def result_facts(result: Result) -> Sequence[Fact]:
+    """Return the numbers of a result, those that it has."""
+    found: list[Fact] = [("Status", result.status.value)]
+    if result.summary is not None:
+        found.append(
+            (
+                "Time",
+                f"{units.seconds(result.summary.median_s)}, median of {result.summary.count}",
+            )
+        )
+    if result.bandwidth is not None:
+        found.append(("Bandwidth", units.bandwidth(result.bandwidth)))
+    if result.copy_fraction is not None:
+        found.append(("Fraction of copy", percent(result.copy_fraction)))
+    if result.correctness.detail:
+        found.append(("Correctness", plain(result.correctness.detail, 300)))
+    return found

@@ -1,0 +1,98 @@
+"""What asks for attention on one GPU model, as one table: what, how much, how sure, since when."""
+
+from collections.abc import Mapping
+from math import isnan
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.judging import Verdicts, certainty
+from dashboard.metrics import change
+from dashboard.palette import OUTCOMES
+from dashboard.tables import verdict_column
+from dashboard.text import ABSENT, plain, short
+from tracker import units
+from tracker.queries import RunInfo
+
+TREND_RUNS = 30
+
+
+def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
+    """Return the decided verdicts on a run as findings."""
+    commit = run.checkout.commit
+    return pd.DataFrame(
+        [
+            {
+                "outcome": row["outcome"],
+                "effect": row["effect"],
+                "label": row["label"],
+                "case_key": row["case_key"],
+                "before": row["base_bandwidth"],
+                "after": row["head_bandwidth"],
+                "low": row["low"],
+                "high": row["high"],
+                "p_value": row["p_value"],
+                "sha": run.sha or "",
+                "subject": plain(commit.subject, 90) if commit else ABSENT,
+                "author": plain(commit.author, 60) if commit else ABSENT,
+                "started": run.started,
+                "run_id": run.run_id,
+                "base_run": row["base_run"],
+                "reason": row["reason"],
+            }
+            for row in verdicts.decided.to_dict("records")
+        ]
+    )
+
+
+def table(
+    found: pd.DataFrame, trends: Mapping[str, list[float]], *, key: str, described: str
+) -> int:
+    """Draw the findings and return the place of the selected row, the first without a selection."""
+    shown = pd.DataFrame(
+        {
+            "verdict": [[OUTCOMES[outcome].text] for outcome in found["outcome"]],
+            "change": [_change(value) for value in found["effect"]],
+            "case": found["label"],
+            "now": [_rate(value) for value in found["after"]],
+            "was": [_rate(value) for value in found["before"]],
+            "sure": [certainty(value) for value in found["p_value"]],
+            "since": [short(sha) for sha in found["sha"]],
+            "subject": found["subject"],
+            "author": found["author"],
+            "when": [data.day(when)[:10] for when in found["started"]],
+            "trend": [trends.get(case, []) for case in found["case_key"]],
+        }
+    )
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        alt=described,
+        column_config={
+            "verdict": verdict_column(),
+            "change": st.column_config.TextColumn("Change", alignment="right"),
+            "case": "Case",
+            "now": "Now",
+            "was": "Before",
+            "sure": "Certainty",
+            "since": "Since",
+            "subject": st.column_config.TextColumn("Subject", width="medium"),
+            "author": "Whose",
+            "when": "On",
+            "trend": st.column_config.LineChartColumn(f"Last {TREND_RUNS} runs", width="small"),
+        },
+    )
+    rows = event["selection"]["rows"]
+    return int(rows[0]) if rows else 0
+
+
+def _change(value: float) -> str:
+    return ABSENT if isnan(value) else change(value)
+
+
+def _rate(value: float) -> str:
+    return ABSENT if isnan(value) else units.bandwidth(value)

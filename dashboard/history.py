@@ -1,0 +1,295 @@
+"""Series from the store as frames for the series chart, the sparklines and their tables."""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dashboard import data
+from dashboard.charts.base import MAX_MARKS
+from dashboard.charts.series import SeriesView
+from dashboard.data import Snapshot, day, label
+from dashboard.metrics import Metric
+from dashboard.text import ABSENT, plain, short
+from tracker.model import Commit
+from tracker.queries import RunInfo, Series
+from tracker.sides import environment_difference
+
+Floats = NDArray[np.float64]
+# More runs than this are drawn in groups of consecutive runs, and the page says so.
+MAX_POINTS = 400
+_TRUSTED = ("ok", "noisy")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which part of a series to show: the last so many commits or days, up to a commit."""
+
+    unit: str
+    number: int
+    until: str | None = None
+
+
+def cut(series: Series, window: Window) -> NDArray[np.int64]:
+    """Return the indices of the results inside a window, in order."""
+    keep = np.arange(len(series))
+    if window.until is not None:
+        found = np.flatnonzero(np.char.startswith(series.sha, window.until))
+        keep = keep[: int(found[-1]) + 1] if found.size else keep[:0]
+    if not keep.size or not window.number:
+        return keep
+    if window.unit == "days":
+        newest = float(series.started[keep].max())
+        return keep[series.started[keep] >= newest - window.number * 86400]
+    shas = series.sha[keep]
+    wanted = set(list(dict.fromkeys(shas[::-1].tolist()))[: window.number])
+    return keep[np.isin(shas, list(wanted))]
+
+
+def values(series: Series, metric: Metric) -> tuple[Floats, Floats, Floats]:
+    """Return median, lower and upper quartile of a metric, in base units."""
+    if metric.name == "time":
+        return series.median_s, series.q1_s, series.q3_s
+    top = series.bytes_moved / (series.copy_bytes_per_s if metric.name == "copy" else 1.0)
+    # The slowest quarter of the times is the lowest quarter of the rates.
+    return top / series.median_s, top / series.q3_s, top / series.q1_s
+
+
+def points(
+    several: Sequence[Series],
+    window: Window,
+    metric: Metric,
+    commits: Mapping[str, Commit],
+) -> pd.DataFrame:
+    """Return one row a result: see `charts.series.SeriesView.points`, and more for tables."""
+    parts = [_part(series, cut(series, window), metric, commits) for series in several]
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if not len(frame):
+        return frame
+    places = merged([part["run_id"].to_list() for part in parts], _starts(frame))
+    frame["position"] = [places[run_id] for run_id in frame["run_id"]]
+    frame["edge"] = frame["position"] - 0.5
+    return frame
+
+
+def _starts(frame: pd.DataFrame) -> dict[str, float]:
+    return dict(zip(frame["run_id"].to_list(), frame["started"].to_list(), strict=True))
+
+
+def merged(orders: Sequence[Sequence[str]], starts: Mapping[str, float]) -> dict[str, int]:
+    """Return one place for each run, keeping every order; the earlier start first where free."""
+    after: dict[str, set[str]] = {}
+    waiting: dict[str, int] = {run: 0 for order in orders for run in order}
+    for order in orders:
+        for first, second in pairwise(order):
+            if second not in after.setdefault(first, set()):
+                after[first].add(second)
+                waiting[second] += 1
+    ready = [(starts[run], run) for run, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    places: dict[str, int] = {}
+    while ready:
+        _, run = heapq.heappop(ready)
+        places[run] = len(places)
+        for later in after.get(run, ()):
+            waiting[later] -= 1
+            if not waiting[later]:
+                heapq.heappush(ready, (starts[later], later))
+    return places
+
+
+def _part(
+    series: Series, keep: NDArray[np.int64], metric: Metric, commits: Mapping[str, Commit]
+) -> pd.DataFrame:
+    value, low, high = (column[keep] for column in values(series, metric))
+    shas = series.sha[keep].tolist()
+    known = [commits.get(sha) for sha in shas]
+    status = series.status[keep].tolist()
+    started = series.started[keep]
+    return pd.DataFrame(
+        {
+            "run_id": series.run_id[keep].tolist(),
+            "result": series.result[keep],
+            "full_sha": shas,
+            "sha": [short(sha) for sha in shas],
+            "subject": [plain(commit.subject, 90) if commit else ABSENT for commit in known],
+            "author": [plain(commit.author, 60) if commit else ABSENT for commit in known],
+            "started": started,
+            "date": pd.to_datetime(started, unit="s", utc=True),
+            "measured": [day(when) for when in started.tolist()],
+            "line": label(series.case),
+            "case_key": series.case.fingerprint,
+            "value": value,
+            "low": low,
+            "high": high,
+            "baseline": np.nan,
+            "count": series.count[keep],
+            "median_s": series.median_s[keep],
+            "bandwidth_bytes_per_s": series.bandwidth[keep],
+            "copy_fraction": series.copy_fraction[keep],
+            "status": status,
+            "trusted": ["yes" if s in _TRUSTED else "no" for s in status],
+            "note": _notes(series, keep),
+            "environment": series.environment[keep],
+        }
+    )
+
+
+def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
+    flags = (
+        (series.dirty[keep], "uncommitted changes"),
+        (series.shared[keep], "the device was shared"),
+        (~series.complete[keep], "a part of the suite"),
+    )
+    told = [[words for flag, words in flags if flag[i]] for i in range(len(keep))]
+    return ["; ".join(words) for words in told]
+
+
+def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.DataFrame:
+    """Return where the environment of a series differs from that of its result before.
+
+    Columns: position, edge, date, text (what differs).
+    """
+    rows: dict[int, dict[str, object]] = {}
+    for series in several:
+        part = frame[frame["case_key"] == series.case.fingerprint]
+        indices, places = part["environment"].to_list(), part["position"].to_list()
+        dates = part["date"].to_list()
+        for i in range(1, len(part)):
+            before, after = (series.environments[indices[j]] for j in (i - 1, i))
+            if differs := environment_difference(before, after):
+                rows.setdefault(
+                    places[i],
+                    {
+                        "position": places[i],
+                        "edge": places[i] - 0.5,
+                        "date": dates[i],
+                        "text": plain("; ".join(differs), 160),
+                    },
+                )
+    return pd.DataFrame(list(rows.values()), columns=["position", "edge", "date", "text"])
+
+
+def grouped(frame: pd.DataFrame, limit: int = MAX_POINTS) -> tuple[pd.DataFrame, int]:
+    """Return the frame with at most `limit` places, and how many runs stand in each of them.
+
+    A group's value is the median of its runs' medians, its band reaches from the lowest quartile to
+    the highest, and its commit is the newest.
+    """
+    places = int(frame["position"].max()) + 1 if len(frame) else 0
+    size = -(-places // limit) if places else 1
+    if size <= 1:
+        return frame, 1
+    group = frame.assign(bin=frame["position"] // size)
+    rules: dict[str, str] = dict.fromkeys(frame.columns, "last")
+    rules |= {"value": "median", "low": "min", "high": "max", "baseline": "median"}
+    rules |= {"median_s": "median", "bandwidth_bytes_per_s": "median", "copy_fraction": "median"}
+    found = group.groupby(["line", "bin"], sort=False, as_index=False).agg(
+        {column: rule for column, rule in rules.items() if column != "line"}
+    )
+    found["position"] = found["bin"]
+    found["edge"] = found["position"] - 0.5
+    return found.drop(columns="bin"), size
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Series ready to draw: points, and what goes with them; `every` has all runs, not groups."""
+
+    points: pd.DataFrame
+    every: pd.DataFrame
+    metric: Metric
+    measurements: pd.DataFrame
+    environments: pd.DataFrame
+    changes: pd.DataFrame
+    group: int
+    thinned: bool
+
+    def view(self, look: Mapping[str, str]) -> SeriesView:
+        """Return what the series chart draws, looked at in a way (axis, zero, log)."""
+        return SeriesView(
+            self.points,
+            self.metric,
+            self.measurements,
+            self.changes,
+            self.environments,
+            axis="date" if look["axis"] == "date" else "commit",
+            zero=look["zero"] == "True",
+            log=look["log"] == "True",
+        )
+
+    def chosen(self, picked: object) -> tuple[str, Mapping[str, object]]:
+        """Return the run and the row of the selected point, the newest without a selection."""
+        wanted = [p.get("run_id") for p in picked] if isinstance(picked, list) else []
+        found = self.points[self.points["run_id"].isin(wanted)]
+        row = (found if len(found) else self.points).sort_values("position").iloc[-1]
+        return str(row["run_id"]), {str(name): value for name, value in row.items()}
+
+    def before(self, case_key: str, run_id: str) -> str | None:
+        """Return the run before this one in the series of a case."""
+        part = self.every[self.every["case_key"] == case_key]
+        ids = part.sort_values("position")["run_id"].to_list()
+        place = ids.index(run_id) if run_id in ids else 0
+        return str(ids[place - 1]) if place else None
+
+    def ended(self, newest: RunInfo | None) -> list[tuple[str, str]]:
+        """Return the cases that the newest complete run lacks, and when each was measured last."""
+        if newest is None or not newest.complete:
+            return []
+        last = self.every.sort_values("started").groupby("line", sort=False, observed=True).tail(1)
+        return [
+            (str(row["line"]), f"{row['measured']} UTC, commit {row['sha']}")
+            for row in last.to_dict("records")
+            if float(row["started"]) < newest.started
+        ]
+
+
+def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: Metric) -> History:
+    """Return series ready to draw, at most six."""
+    shas = tuple(dict.fromkeys(sha for s in several for sha in s.sha.tolist() if sha))
+    every = points(several, window, metric, data.commits(snapshot, shas))
+    shown, group = grouped(every) if len(every) else (every, 1)
+    dots, thinned = (
+        _measurements(snapshot, every, several[0], metric)
+        if len(several) == 1 and group == 1 and len(every)
+        else (pd.DataFrame(), False)
+    )
+    environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
+    return History(shown, every, metric, dots, environments, every[:0], group, thinned)
+
+
+def _measurements(
+    snapshot: Snapshot, frame: pd.DataFrame, series: Series, metric: Metric
+) -> tuple[pd.DataFrame, bool]:
+    """Return measurements to draw as faint dots, evenly thinned to the limit of marks."""
+    each = max(0, (MAX_MARKS - 6 * len(frame)) // max(1, len(frame)))
+    found = data.measurements(snapshot, tuple(int(i) for i in frame["result"].to_list()))
+    scale = dict(zip(series.result.tolist(), _per_second(series, metric), strict=True))
+    rows: list[pd.DataFrame] = []
+    thinned = False
+    for row, times in zip(frame.to_dict("records"), found, strict=True):
+        kept = times
+        if times.size > each:
+            kept, thinned = np.quantile(times, np.linspace(0, 1, each)) if each else times[:0], True
+        top = scale[int(row["result"])]
+        value = kept if metric.name == "time" else top / kept
+        rows.append(
+            pd.DataFrame(
+                {
+                    "position": row["position"],
+                    "date": row["date"],
+                    "line": row["line"],
+                    "value": value,
+                }
+            )
+        )
+    return pd.concat(rows, ignore_index=True), thinned
+
+
+def _per_second(series: Series, metric: Metric) -> list[float]:
+    copy = series.copy_bytes_per_s if metric.name == "copy" else 1.0
+    return [float(value) for value in series.bytes_moved / copy]

@@ -1,0 +1,128 @@
+"""Verdicts on a run or between two, as rows that tables and charts show."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isnan, nan
+
+import pandas as pd
+
+from dashboard.data import cached, label
+from dashboard.session import thresholds
+from dashboard.text import plain
+from tracker import queries
+from tracker.gate import Gate, compare_runs, judge_run
+from tracker.model import Result
+from tracker.reasons import ReasonCode
+from tracker.report.judged import OUTCOMES, Judged
+from tracker.report.verdicts import mean_change
+from tracker.store import Store
+
+NOT_RUN = "not run"
+# In the order of a report; a case that vanished asks for action as much as a slower one.
+ORDER = (*OUTCOMES[:3], NOT_RUN, *OUTCOMES[3:])
+_DECIDED = frozenset({"regression", "improvement", "incorrect", "error", NOT_RUN})
+_COLUMNS = (
+    *("outcome", "label", "case_key", "kernel", "implementation", "dtype"),
+    *("effect", "low", "high", "p_value", "detectable", "metric"),
+    *("base_s", "head_s", "base_bandwidth", "head_bandwidth", "base_run", "reason", "decide"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The verdicts on a run: one row a case, those that ask for action first.
+
+    `mean` is the geometric mean of the changes of bandwidth over the `shared` cases that both sides
+    measured; `notes` are remarks on the settings.
+    """
+
+    rows: pd.DataFrame
+    mean: float | None
+    shared: int
+    notes: tuple[str, ...]
+
+    def count(self, outcome: str) -> int:
+        """Return how many cases came out so."""
+        return int((self.rows["outcome"] == outcome).sum())
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The rows that ask for attention: changed, wrong or missing."""
+        return self.rows[self.rows["outcome"].isin(_DECIDED)]
+
+
+@cached
+def of_run(store: Store, run_id: str) -> Verdicts:
+    """Return the verdicts on a run against its baselines."""
+    run = queries.find_run(store, run_id)
+    gate = judge_run(store, run, thresholds(), today=datetime.now(UTC).date())
+    bases = [base.run_id for base in queries.candidates(store, run)]
+    return _verdicts(gate, bases)
+
+
+@cached
+def between(store: Store, base_id: str, head_id: str) -> Verdicts:
+    """Return the verdicts of head against base on the cases that both measured."""
+    base, head = queries.find_run(store, base_id), queries.find_run(store, head_id)
+    gate = compare_runs(store, base, head, thresholds(), today=datetime.now(UTC).date())
+    return _verdicts(gate, [base.run_id])
+
+
+def outcome(judged: Judged) -> str:
+    """Return what became of a case, with `not run` for one that vanished."""
+    return NOT_RUN if judged.verdict.has(ReasonCode.VANISHED) else judged.outcome
+
+
+def _verdicts(gate: Gate, bases: list[str]) -> Verdicts:
+    rows = [_row(item, bases) for item in gate.judged]
+    rows.sort(key=lambda row: (ORDER.index(str(row["outcome"])), _size(row), str(row["label"])))
+    mean, shared = mean_change(gate.judged)
+    return Verdicts(pd.DataFrame(rows, columns=list(_COLUMNS)), mean, shared, gate.notes)
+
+
+def _size(row: dict[str, str | float]) -> float:
+    effect = float(row["effect"])
+    return 0.0 if isnan(effect) else -abs(effect)
+
+
+def _row(judged: Judged, bases: list[str]) -> dict[str, str | float]:
+    verdict = judged.verdict
+    low, high = verdict.interval or (nan, nan)
+    base_s = next((e.base for e in verdict.evidence if e.metric == "time"), nan)
+    moved = judged.result.bytes_moved if judged.result else None
+    return {
+        "outcome": outcome(judged),
+        "label": label(verdict.case),
+        "case_key": verdict.case.fingerprint,
+        "kernel": verdict.case.kernel,
+        "implementation": verdict.case.implementation,
+        "dtype": verdict.case.dtype,
+        "effect": _number(verdict.effect),
+        "low": low,
+        "high": high,
+        "p_value": _number(verdict.p_value),
+        "detectable": _number(verdict.detectable),
+        "metric": verdict.metric or "",
+        "base_s": base_s,
+        "head_s": _number(_median(judged.result)),
+        "base_bandwidth": moved / base_s if moved else nan,
+        "head_bandwidth": _number(judged.result.bandwidth if judged.result else None),
+        "base_run": next((run for run in bases if run in verdict.baseline_rule), ""),
+        "reason": plain("; ".join(reason.message for reason in verdict.reasons), 400),
+        "decide": plain(verdict.what_would_decide, 300) if verdict.what_would_decide else "",
+    }
+
+
+def _median(result: Result | None) -> float | None:
+    return result.summary.median_s if result is not None and result.summary else None
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value
+
+
+def certainty(p_value: float) -> str:
+    """Return how sure a change is, in words that fit a table: `p < 1e-9`, `p = 0.002`."""
+    if isnan(p_value):
+        return ""
+    return "p < 1e-9" if p_value < 1e-9 else f"p = {p_value:.1g}"

@@ -1,0 +1,87 @@
+"""What all pages share: title, help, permanent link, and the store or its trouble."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from dashboard import glossary, notices
+from dashboard.charts.base import Described
+from dashboard.data import Snapshot
+from dashboard.filters import Address
+from dashboard.pages import PageInfo
+from dashboard.palette import Palette, palette
+from dashboard.session import is_missing, open_store, store_address
+from tracker.errors import TrackerError
+
+Parameters = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a page works with in one script run: the store at one revision, colours, address."""
+
+    snapshot: Snapshot
+    colours: Palette
+    address: Address
+    now: float
+
+
+def draw(page: PageInfo, body: Callable[[View], Parameters]) -> None:
+    """Draw a page: title, then `body`, which returns the parameters of its permanent link."""
+    colours = palette(st.context.theme.type)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title(page.title, anchor=False, width="stretch")
+        slot = st.container(horizontal=True, width="content", horizontal_alignment="right")
+    with slot, st.popover("How to read this", type="tertiary"):
+        st.markdown(f"{page.help}\n\n{glossary.told(page.words)}")
+    told = st.container()
+    address = Address.read()
+    address.check_known(page.keys)
+    try:
+        view = _open(colours, address)
+        if view is None:
+            return
+        parameters = body(view)
+    except TrackerError as error:
+        notices.show(notices.store_trouble(str(error)), colours)
+        return
+    with told:
+        notices.show_all(address.notices, colours)
+    with slot:
+        _permanent_link(page, parameters)
+
+
+def _open(colours: Palette, address: Address) -> View | None:
+    """Return the view of the store, or None after telling that there is none."""
+    name = store_address()
+    try:
+        store = open_store(name, read_only=True)
+    except TrackerError as error:
+        missing = is_missing(name)
+        notices.show(
+            notices.no_store(name) if missing else notices.store_trouble(str(error)), colours
+        )
+        return None
+    return View(Snapshot(store, store.revision()), colours, address, time.time())
+
+
+def _permanent_link(page: PageInfo, parameters: Parameters) -> None:
+    base = str(st.context.url or "").rstrip("/")
+    query = urlencode(parameters, doseq=True)
+    address = f"{base}?{query}" if base else f"/{page.path}?{query}"
+    with st.popover("Permanent link", type="tertiary"):
+        st.markdown("Shows this view later too: commits are written out.")
+        st.code(address, language=None, wrap_lines=True)
+
+
+def chart(described: Described, *, key: str, on_select: bool = False) -> Mapping[str, object]:
+    """Draw a chart with its sentence; return its selection, empty without `on_select`."""
+    if not on_select:
+        st.altair_chart(described.chart, alt=described.alt, key=key)
+        return {}
+    event = st.altair_chart(described.chart, alt=described.alt, key=key, on_select="rerun")
+    selection: Mapping[str, object] = event["selection"]
+    return selection

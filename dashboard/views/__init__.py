@@ -1,0 +1,1 @@
+"""The pages, one script each; never in a folder called pages, which breaks deep links."""

@@ -1,0 +1,144 @@
+"""Overview: which kernels lost bandwidth, since which commit, how sure, whose, how to reproduce."""
+
+from collections.abc import Hashable, Mapping
+
+import streamlit as st
+
+from dashboard import data, details, facts, filters, findings, history, judging, layout, notices
+from dashboard.charts.series import series_chart
+from dashboard.details import Focus
+from dashboard.filters import ALL, BRANCH, GPU
+from dashboard.history import Window
+from dashboard.judging import Verdicts
+from dashboard.layout import Parameters, View
+from dashboard.metrics import BANDWIDTH, change
+from dashboard.pages import OVERVIEW, RUNS
+from dashboard.palette import OUTCOMES, Palette
+from dashboard.text import ago, plain, short
+from tracker.model import VerdictKind
+from tracker.queries import RunInfo
+
+_WINDOW = Window("commits", 50)
+_LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
+# More models than this have a line each and no table; choose one to see its findings.
+_MAX_MODELS = 4
+
+
+def body(view: View) -> Parameters:
+    """Draw the page and return the parameters of its permanent link."""
+    names = [model.name for model in data.models(view.snapshot)]
+    if not names:
+        notices.show(notices.empty_store(view.snapshot.store.name), view.colours)
+        return {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        gpu = filters.choose_named(GPU, [ALL, *names], view.address)
+        shown = names if gpu == ALL else [gpu]
+        of_model = None if gpu == ALL else gpu
+        branch = filters.choose_branch(data.branches(view.snapshot, of_model), view.address)
+    for place, name in enumerate(shown):
+        _model(view, name, branch, brief=place >= _MAX_MODELS)
+    return {GPU.key: gpu, BRANCH.key: branch or ALL}
+
+
+def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
+    facts.heading(gpu)
+    run = data.newest(view.snapshot, gpu, branch)
+    if run is None:
+        notices.show(notices.nothing_for(("the branch",)), view.colours)
+        return
+    _freshness(view, run)
+    verdicts = judging.of_run(view.snapshot, run.run_id)
+    facts.counts(_counts(verdicts, view.colours))
+    for notice in _states(run, verdicts):
+        notices.show(notice, view.colours)
+    if not brief:
+        _findings(view, run, verdicts, branch)
+
+
+def _freshness(view: View, run: RunInfo) -> None:
+    commit = run.checkout.commit
+    told = (
+        f"last run {ago(view.now - run.started)}",
+        f"commit {short(run.sha)}",
+        plain(commit.subject, 90) if commit else "",
+        plain(commit.author, 60) if commit else "",
+        plain(run.checkout.branch) if run.checkout.branch else "",
+        "recorded demo data" if run.demo else "",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        facts.line(told, view.colours)
+        st.page_link(
+            RUNS.file,
+            label="Run",
+            query_params={"gpu": run.gpu_model, "run": run.run_id},
+            width="content",
+        )
+
+
+def _counts(verdicts: Verdicts, colours: Palette) -> list[tuple[str, str, str]]:
+    shades = {
+        "regression": colours.verdict(VerdictKind.REGRESSION),
+        "incorrect": colours.verdict(VerdictKind.REGRESSION),
+        "error": colours.verdict(VerdictKind.REGRESSION),
+        judging.NOT_RUN: colours.verdict(VerdictKind.REGRESSION),
+        "improvement": colours.verdict(VerdictKind.IMPROVEMENT),
+    }
+    always = ("regression", "improvement", "no change", "undecided", judging.NOT_RUN)
+    found = []
+    for name in (*always, "no baseline", "incorrect", "error"):
+        count = verdicts.count(name)
+        arrow, words = OUTCOMES[name].text.split(" ", 1)
+        if count or name in always:
+            shade = shades.get(name, colours.unchanged) if count else colours.muted
+            found.append((f"{arrow} {count}", words, shade))
+    if verdicts.mean is not None:
+        words = f"bandwidth, geometric mean of {verdicts.shared} shared cases"
+        found.append((change(verdicts.mean), words, colours.text))
+    return found
+
+
+def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
+    found = []
+    if run.finished_at is None:
+        found.append(notices.unfinished_run())
+    elif not run.complete:
+        found.append(notices.partial_run())
+    cases = len(verdicts.rows)
+    if cases and verdicts.count("no baseline") == cases:
+        found.append(notices.too_few_runs())
+    elif cases and verdicts.count("undecided") == cases:
+        found.append(notices.only_undecided(cases))
+    found += [notices.Notice("A setting needs attention", note) for note in verdicts.notes]
+    return found
+
+
+def _findings(view: View, run: RunInfo, verdicts: Verdicts, branch: str | None) -> None:
+    gpu = run.gpu_model
+    found = findings.from_verdicts(verdicts, run)
+    if not len(found):
+        st.caption("Nothing asks for attention.")
+        return
+    trends = data.trends(view.snapshot, gpu, branch, tuple(found["case_key"]), findings.TREND_RUNS)
+    place = findings.table(
+        found, trends, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."
+    )
+    _detail(view, found.to_dict("records")[place], gpu, branch)
+
+
+def _detail(view: View, row: Mapping[Hashable, object], gpu: str, branch: str | None) -> None:
+    case_key, run_id = str(row["case_key"]), str(row["run_id"])
+    left, right = st.columns([3, 2])
+    with left:
+        series = data.series(view.snapshot, case_key, gpu, branch)
+        loaded = history.load(view.snapshot, [series], _WINDOW, BANDWIDTH)
+        if len(loaded.points):
+            described = series_chart(loaded.view(_LOOK), view.colours, height=300)
+            layout.chart(described, key=f"detail-{gpu}")
+        facts.line((str(row["reason"]),), view.colours)
+    with right:
+        focus = Focus(run_id, case_key, str(row["base_run"]) or None)
+        details.show(view, focus, key=f"detail-{gpu}", to_series=True)
+
+
+if __name__ == "__main__":
+    layout.draw(OVERVIEW, body)
