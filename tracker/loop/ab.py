@@ -1,0 +1,193 @@
+"""Two commits against each other, interleaved in fresh processes, until decided."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from tracker import git
+from tracker.errors import NotFoundError
+from tracker.loop.fresh import Measure, Measured, Task
+from tracker.loop.runs import Stamp, to_runs
+from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
+from tracker.loop.worktrees import Worktrees
+from tracker.model import Checkout, Run, VerdictKind
+from tracker.record import Envelope
+from tracker.report.judged import Judged
+from tracker.sides import Side
+from tracker.thresholds import Thresholds
+from tracker.verdict import Policy, Verdict, judge
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What to compare: two commits, some tests of theirs or all, and when to stop.
+
+    `resolution`: a case is settled as unchanged once a loss this large would have shown.
+    """
+
+    base: str
+    head: str
+    tests: tuple[str, ...] | None = None
+    keyword: str | None = None
+    quick: bool = False
+    budget: Budget = field(default_factory=Budget)
+    resolution: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdicts, every process's run to be kept, and what else to tell."""
+
+    judged: tuple[Judged, ...]
+    base_runs: tuple[Run, ...]
+    head_runs: tuple[Run, ...]
+    pairs: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What measuring needs: worktrees, the measuring step, a folder for journals, a clock.
+
+    Tests replace `measure` and `clock`.
+    """
+
+    trees: Worktrees
+    measure: Measure
+    folder: Path
+    stamp: Stamp
+    clock: Callable[[], float] = time.monotonic
+    progress: Callable[[str], None] = silent
+
+
+def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, today: date) -> Outcome:
+    """Build both commits, check them, measure them in turns, judge every case that both have.
+
+    Raises BuildError for a commit that cannot be built, NotFoundError when the two have no case in
+    common.
+    """
+    sides: dict[Name, Path] = {
+        "base": _prepare(bench, contest, "base"),
+        "head": _prepare(bench, contest, "head"),
+    }
+    checkouts = {name: git.checkout(folder, {}) for name, folder in sides.items()}
+    runs: dict[Name, list[Run]] = {"base": [], "head": []}
+
+    def turn(name: Name, tests: tuple[str, ...] | None) -> Measured:
+        number = len(runs[name])
+        task = Task(tests, None if tests else contest.keyword, quick=contest.quick)
+        started = bench.stamp.now()
+        journal = bench.folder / f"{name}-{number}.jsonl"
+        measured = bench.measure(sides[name], task, journal)
+        runs[name] += to_runs(measured, checkouts[name], bench.stamp, started, note=_NOTE)
+        return measured
+
+    judge_all = _Judge(contest, sides, thresholds, today)
+    pairs = take_turns(
+        turn,
+        judge_all.still_open,
+        tests=contest.tests,
+        budget=contest.budget,
+        clock=bench.clock,
+        progress=bench.progress,
+    )
+    if not pairs.both():
+        raise NotFoundError(
+            f"cannot compare {contest.base[:12]} with {contest.head[:12]}: no case was measured on "
+            f"both; {_why_none(pairs)}"
+        )
+    return Outcome(
+        judged=tuple(judge_all.judged(pairs, test) for test in pairs.both()),
+        base_runs=tuple(runs["base"]),
+        head_runs=tuple(runs["head"]),
+        pairs=pairs.rounds,
+        notes=_notes(pairs),
+    )
+
+
+_NOTE = "measured in turns with another commit"
+
+
+def _prepare(bench: Bench, contest: Contest, name: Name) -> Path:
+    """Return the built worktree of a side, warmed up by one untimed run of what will be measured.
+
+    Compiling happens here, so that the first timed process is like the others.
+    """
+    sha = contest.base if name == "base" else contest.head
+    folder = bench.trees.at(sha)
+    bench.progress(f"building and checking {name} {sha[:12]}")
+    task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
+    bench.measure(folder, task, bench.folder / f"{name}-check.jsonl")
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    contest: Contest
+    sides: dict[Name, Path]
+    thresholds: Thresholds
+    today: date
+
+    def still_open(self, pairs: Pairs) -> Sequence[str]:
+        return [test for test in pairs.both() if not self._settled(self._verdict(pairs, test))]
+
+    def judged(self, pairs: Pairs, test: str) -> Judged:
+        case = pairs.head[test][0].result.case
+        _, overrides = self.thresholds.for_case(case, self.today)
+        remarks = tuple(override.told() for override in overrides)
+        return Judged(self._verdict(pairs, test), pairs.head[test][0].result, remarks)
+
+    def _settled(self, verdict: Verdict) -> bool:
+        if verdict.kind is VerdictKind.NO_CHANGE:
+            return verdict.detectable is not None and verdict.detectable <= self.contest.resolution
+        return verdict.kind is not VerdictKind.UNDECIDED or not verdict.evidence
+
+    def _verdict(self, pairs: Pairs, test: str) -> Verdict:
+        base, head = pairs.base[test], pairs.head[test]
+        policy, _ = self.thresholds.for_case(head[0].result.case, self.today)
+        rule = f"{self.contest.base[:12]}, measured in turns with it ({len(base)} processes each)"
+        return judge(
+            _side(base, rule),
+            _side(head),
+            sequential(policy, self.contest.budget.looks),
+        )
+
+
+def sequential(policy: Policy, looks: int) -> Policy:
+    """Return the policy for one of several looks, so that together they err no more than one.
+
+    Bonferroni's share for each look; looks at growing data are so alike that this is cautious.
+    """
+    return replace(policy, confidence=1 - (1 - policy.confidence) / looks)
+
+
+def _side(envelopes: Sequence[Envelope], rule: str = "") -> Side:
+    first, *rest = envelopes
+    return Side(
+        result=first.result,
+        environment=first.environment,
+        checkout=Checkout(),
+        device=first.device,
+        repeats=tuple(envelope.result for envelope in rest),
+        rule=rule,
+    )
+
+
+def _why_none(pairs: Pairs) -> str:
+    if pairs.problems:
+        return pairs.problems[0]
+    return f"base measured {len(pairs.base)} tests, head {len(pairs.head)}"
+
+
+def _notes(pairs: Pairs) -> tuple[str, ...]:
+    only = [
+        (len([test for test in one if test not in other]), name)
+        for one, other, name in (
+            (pairs.base, pairs.head, "base"),
+            (pairs.head, pairs.base, "head"),
+        )
+    ]
+    missing = [f"{count} cases are only in {name}" for count, name in only if count]
+    return (*missing, *pairs.problems)

@@ -1,0 +1,117 @@
+"""A pytest plugin for the measuring process: picks the wanted tests, writes a journal as it goes.
+
+It runs inside any commit's checkout, next to whatever version of the tracker that commit has, so
+it imports pytest alone and takes its orders from environment variables: the journal's file, and
+two files with lists of test ids, those wanted and those done before a crash. Each line of the
+journal is one JSON object, on disk before the next test starts: a crash costs one test.
+"""
+
+# ruff: noqa: INP001 - its folder is put on the path; it is in no package.
+import json
+import os
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+JOURNAL = "BANDWATCH_JOURNAL"
+WANTED = "BANDWATCH_WANTED"
+DONE = "BANDWATCH_DONE"
+# A test that measures asks for one of these; the suite's other tests are not for here.
+_MEASURING = frozenset({"gpu_benchmark", "benchmark"})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the journal where one is asked for."""
+    if JOURNAL in os.environ:
+        # Open as long as the process lives: the last line is written after the last hook of ours.
+        file = Path(os.environ[JOURNAL]).open("a", encoding="utf-8")  # noqa: SIM115
+        config.pluginmanager.register(_Inside(file, _names(WANTED), _names(DONE)))
+
+
+def _names(variable: str) -> frozenset[str] | None:
+    path = os.environ.get(variable)
+    return frozenset(json.loads(Path(path).read_text("utf-8"))) if path else None
+
+
+class _Inside:
+    def __init__(
+        self, file: TextIO, wanted: frozenset[str] | None, done: frozenset[str] | None
+    ) -> None:
+        self._file = file
+        self._wanted = wanted
+        self._done = done or frozenset[str]()
+
+    def _write(self, **line: Any) -> None:
+        try:
+            text = json.dumps(line, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            # What a test attached is no strict JSON: the rest of the line still counts.
+            line |= {"user_properties": [], "reason": f"its record cannot be written: {error}"}
+            text = json.dumps(line, allow_nan=False)
+        self._file.write(text + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Leave out what is not wanted, and tell which wanted tests this commit lacks."""
+        absent = sorted((self._wanted or frozenset()) - {item.nodeid for item in items})
+        chosen = [item for item in items if self._chosen(item)]
+        left_out = [item for item in items if not self._chosen(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
+        self._write(kind="collected", chosen=len(chosen), absent=absent)
+
+    def _chosen(self, item: pytest.Item) -> bool:
+        if self._wanted is not None and item.nodeid not in self._wanted:
+            return False
+        measures = not _MEASURING.isdisjoint(getattr(item, "fixturenames", ()))
+        return measures and item.nodeid not in self._done
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Tell of a file that cannot be collected."""
+        if report.failed:
+            self._write(kind="uncollected", name=report.nodeid, reason=_last(report.longreprtext))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Tell how one phase of one test ended, with what the test attached."""
+        line: dict[str, Any] = {
+            "kind": "phase",
+            "nodeid": report.nodeid,
+            "when": report.when,
+            "outcome": report.outcome,
+            # They pile up from phase to phase: the last one has them all.
+            "user_properties": [list(pair) for pair in report.user_properties]
+            if report.when == "teardown"
+            else [],
+        }
+        if hasattr(report, "wasxfail"):
+            line["wasxfail"] = str(report.wasxfail)
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            line["reason"] = _first(crash.message) if crash else _last(report.longreprtext)
+        self._write(**line)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell why the session was ended from within."""
+        self._write(
+            kind="stopped",
+            reason=_last(str(excinfo.value) or excinfo.typename),
+            code=getattr(excinfo.value, "returncode", None),
+        )
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Tell that the session came to its end."""
+        self._write(kind="finished", exit=int(exitstatus))
+
+
+def _first(text: str) -> str:
+    return _last(text.strip().partition("\n")[0])
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:500] if lines else ""

@@ -1,0 +1,108 @@
+"""What a measuring process wrote down, read back; a line that a crash cut off is left out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracker.collect import Collected, Collector
+from tracker.errors import RecordError
+from tracker.record import parse_json
+
+MAX_BYTES = 512 << 20
+
+
+@dataclass(slots=True)
+class Phase:
+    """How one phase of a test ended: what `Collector` asks of a report."""
+
+    nodeid: str
+    when: str | None
+    outcome: str
+    user_properties: list[tuple[str, object]]
+
+
+@dataclass(slots=True)
+class ExpectedFailure(Phase):
+    """A phase of a test that is marked as expected to fail."""
+
+    wasxfail: str
+
+
+@dataclass(slots=True)
+class Journal:
+    """The lines by kind. `stopped` is why the session ended itself, `finished` its exit status."""
+
+    phases: list[Phase] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+    uncollected: dict[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    stopped: tuple[str, int | None] | None = None
+    finished: int | None = None
+
+    def done(self) -> frozenset[str]:
+        """Return the tests that ran to the end of their tear-down."""
+        return frozenset(phase.nodeid for phase in self.phases if phase.when == "teardown")
+
+    def collect(self) -> Collected:
+        """Return the records of all tests that ran to their end."""
+        collector, done = Collector(), self.done()
+        for phase in self.phases:
+            if phase.nodeid in done:
+                collector.add(phase)
+        return collector.collect()
+
+    def failed(self) -> dict[str, str]:
+        """Return the tests that did not pass, with the last line of why."""
+        return {
+            phase.nodeid: self.reasons.get(phase.nodeid, "failed")
+            for phase in self.phases
+            if phase.outcome == "failed"
+        }
+
+
+def read_journal(path: Path) -> Journal:
+    """Return the journal in a file, an empty one where there is no file.
+
+    Raises RecordError for a file that is far too large or is no journal.
+    """
+    journal = Journal()
+    for line in _lines(path):
+        kind = line.get("kind")
+        if kind == "phase":
+            _take_phase(journal, line)
+        elif kind == "collected":
+            journal.absent = tuple(line["absent"])
+        elif kind == "uncollected":
+            journal.uncollected[line["name"]] = line["reason"]
+        elif kind == "stopped":
+            journal.stopped = line["reason"], line["code"]
+        elif kind == "finished":
+            journal.finished = line["exit"]
+    return journal
+
+
+def _take_phase(journal: Journal, line: Mapping[str, Any]) -> None:
+    properties = [(str(name), value) for name, value in line["user_properties"]]
+    nodeid = line["nodeid"]
+    facts = (nodeid, line["when"], line["outcome"], properties)
+    journal.phases.append(
+        ExpectedFailure(*facts, line["wasxfail"]) if "wasxfail" in line else Phase(*facts)
+    )
+    if "reason" in line:
+        journal.reasons.setdefault(nodeid, line["reason"])
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.is_file():
+        return
+    if path.stat().st_size > MAX_BYTES:
+        raise RecordError(f"cannot read {path}: it is larger than {MAX_BYTES >> 20} MiB")
+    whole = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(whole, start=1):
+        if not line.endswith(b"\n"):
+            return  # the process died while it wrote this
+        value = parse_json(line, f"{path}, line {number}")
+        if not isinstance(value, dict):
+            raise RecordError(f"cannot read {path}: line {number} is no object")
+        yield value

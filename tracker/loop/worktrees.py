@@ -1,0 +1,141 @@
+"""Commits checked out side by side, each built once, in a folder of their own."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracker.errors import GitError, TrackerError
+from tracker.loop.repository import Repository
+from tracker.loop.settings import LoopSettings
+
+BUILD_LOG = "build.log"
+
+
+class BuildError(TrackerError):
+    """A commit that cannot be built or whose suite cannot be collected: skipped, not judged."""
+
+
+@dataclass(slots=True)
+class Worktrees:
+    """Makes worktrees under `folder` and builds each at most once; use `worktrees`."""
+
+    repository: Repository
+    folder: Path
+    settings: LoopSettings
+    _built: dict[str, Path] = field(default_factory=dict)
+    _broken: dict[str, str] = field(default_factory=dict)
+
+    def at(self, sha: str) -> Path:
+        """Return a folder with that commit checked out and built.
+
+        Raises BuildError when its build command fails, the second time without trying again.
+        """
+        if sha in self._broken:
+            raise BuildError(self._broken[sha])
+        if sha not in self._built:
+            path = self.folder / sha[:16]
+            self._check_out(sha, path)
+            try:
+                self._build(sha, path)
+            except BuildError as error:
+                self._broken[sha] = str(error)
+                raise
+            self._built[sha] = path
+        return self._built[sha]
+
+    def close(self) -> None:
+        """Remove every worktree."""
+        for path in self.folder.glob("*"):
+            if path.is_dir():
+                self._remove(path)
+
+    def forget(self, sha: str) -> None:
+        """Remove one commit's worktree, where many are visited one after the other."""
+        path = self._built.pop(sha, None)
+        if path is not None:
+            self._remove(path)
+
+    def _check_out(self, sha: str, path: Path) -> None:
+        if path.exists():  # left by a run that was killed
+            self._remove(path)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.repository.run("worktree", "prune")
+        self.repository.run("worktree", "add", "--quiet", "--detach", "--force", str(path), sha)
+        if (path / ".gitmodules").is_file():
+            inside = Repository(path)
+            inside.run("submodule", "--quiet", "update", "--init", "--recursive")
+
+    def _build(self, sha: str, path: Path) -> None:
+        command = self.settings.build
+        if not command:
+            return
+        log = path.with_name(f"{path.name}.{BUILD_LOG}")
+        with log.open("wb") as output:
+            code = run_limited(command, path, output.fileno(), self.settings.time_limit_s)
+        if code:
+            why = "took too long" if code < 0 else f"exits {code}"
+            raise BuildError(
+                f"cannot build {sha[:12]}: `{' '.join(command)}` {why}: {_last_line(log)}"
+            )
+
+    def _remove(self, path: Path) -> None:
+        try:
+            self.repository.run("worktree", "remove", "--force", "--force", str(path))
+        except GitError:
+            shutil.rmtree(path, ignore_errors=True)
+            self.repository.run("worktree", "prune", check=False)
+
+
+@contextmanager
+def worktrees(repository: Repository, folder: Path, settings: LoopSettings) -> Iterator[Worktrees]:
+    """Give worktrees under `folder` and remove them at the end, whatever happens."""
+    found = Worktrees(repository, folder, settings)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def run_limited(
+    command: tuple[str, ...],
+    folder: Path,
+    output: int,
+    limit_s: float,
+    environment: dict[str, str] | None = None,
+) -> int:
+    """Return a command's exit code, -1 after it was killed, with all its children, at the limit."""
+    try:
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.write(output, f"{command[0]}: {error.strerror or error}\n".encode())
+        return 127
+    try:
+        return abs(child.wait(limit_s))
+    except subprocess.TimeoutExpired:
+        return -1
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
+    return next((line[:300] for line in reversed(lines) if line), "it printed nothing")
