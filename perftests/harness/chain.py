@@ -143,10 +143,13 @@ class _Chain:
     def _timed_links(self, sets: Sequence[BufferSet]) -> None:
         """Time, then compare what the timed loop left and what it makes of fresh inputs."""
         launches = [self._bare(buffers) for buffers in sets]
-        for buffers in sets:
-            buffers.output.poison(POISON_NAN)
+
+        def poison() -> None:
+            for buffers in sets:
+                buffers.output.poison(POISON_NAN)
+
         try:
-            timed = time_workload(self.found, self.bench, launches)
+            timed = time_workload(self.found, self.bench, launches, poison)
         except ChainBrokenError:
             raise
         except Exception as error:

@@ -50,9 +50,14 @@ class Timed:
 
 
 def time_workload(
-    found: Findings, bench: Bench, launches: Sequence[Callable[[], object]]
+    found: Findings,
+    bench: Bench,
+    launches: Sequence[Callable[[], object]],
+    poison: Callable[[], object],
 ) -> Timed:
     """Return the sample of one launch for each buffer set, judged but not yet accepted.
+
+    `poison` is called between warm-up and timed loop: what the loop leaves is its own work.
 
     Raises ChainBrokenError for allocations in the timed region, an empty sample, a time below an
     empty launch's and a rate above the theoretical peak of a cold run.
@@ -75,6 +80,7 @@ def time_workload(
     def look() -> None:
         found.states["during"] = bench.watch.read()
 
+    poison()
     if kind == "cuda":
         sample = _collect_on_gpu(runner, bench, warm.steady, look)
     else:

@@ -1,0 +1,48 @@
+"""Fixtures of the harness's tests: sessions with short limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fastjsonschema
+import pytest
+import torch
+
+from perftests.harness.session import Session
+from perftests.harness.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytest_plugins = ["pytester"]
+SCHEMA = Path(__file__).parents[2] / "tracker" / "record" / "schema-1.json"
+
+
+@pytest.fixture
+def quick_session() -> Session:
+    """A session that times, for as short a time as makes sense."""
+    return Session(Settings(max_seconds=0.02, max_samples=8, lock_seconds=30))
+
+
+@pytest.fixture
+def check_session() -> Session:
+    """A session that checks only."""
+    return Session(Settings(timing=False, lock_seconds=30))
+
+
+@pytest.fixture(scope="session")
+def validate() -> Callable[[Any], Any]:
+    """The record schema's validator."""
+    compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(SCHEMA.read_text()))
+    return compiled
+
+
+@pytest.fixture
+def gpu() -> str:
+    """The device name of a GPU, or a skip with the reason."""
+    if not torch.cuda.is_available():
+        pytest.skip("no NVIDIA GPU here")
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    return "cuda"

@@ -1,0 +1,81 @@
+"""Guard zones, poison and offsets."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from perftests.harness.buffers import (
+    GUARD_BYTES,
+    POISON_NAN,
+    POISON_NUMBER,
+    GuardedTensor,
+    allocate,
+)
+from perftests.harness.errors import SettingError
+from perftests.tests.workloads import relu_workload
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.uint8])
+@pytest.mark.parametrize("offset", [0, 1, 2, 3, 7])
+def test_a_tensor_starts_at_its_offset_from_a_boundary(dtype: torch.dtype, offset: int) -> None:
+    tensor = GuardedTensor((5, 7), dtype, CPU, offset=offset).tensor
+    assert tensor.data_ptr() % 512 == offset * dtype.itemsize
+    assert tensor.is_contiguous()
+    assert tensor.shape == (5, 7)
+
+
+@pytest.mark.parametrize("distance", [1, 16, GUARD_BYTES])
+@pytest.mark.parametrize("side", ["before", "behind"])
+def test_a_single_byte_in_a_guard_zone_is_seen(side: str, distance: int) -> None:
+    buffer = GuardedTensor((33,), torch.uint8, CPU, offset=3)
+    at = buffer.tensor.storage_offset() + (33 + distance - 1 if side == "behind" else -distance)
+    buffer.tensor.as_strided((1,), (1,), at).fill_(0)
+    found = buffer.trespass()
+    assert found == f"1 bytes {side} the tensor changed, up to {distance} bytes away"
+
+
+def test_a_full_write_leaves_the_guards_alone() -> None:
+    buffer = GuardedTensor((33,), torch.float32, CPU, offset=1)
+    buffer.tensor.fill_(0)
+    buffer.poison(POISON_NAN)
+    assert buffer.trespass() is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_poison_reads_as_nan_and_as_a_large_number(dtype: torch.dtype) -> None:
+    buffer = GuardedTensor((4,), dtype, CPU)
+    buffer.poison(POISON_NAN)
+    assert buffer.tensor.isnan().all()
+    buffer.poison(POISON_NUMBER)
+    assert (buffer.tensor > 100).all()
+    assert buffer.tensor.isfinite().all()
+
+
+def test_untouched_elements_are_counted() -> None:
+    buffer = GuardedTensor((10,), torch.float16, CPU, offset=1)
+    buffer.poison(POISON_NUMBER)
+    buffer.tensor[2:7] = 1.0
+    assert buffer.untouched(POISON_NUMBER) == 5
+    assert GuardedTensor((0,), torch.float16, CPU).untouched(POISON_NUMBER) == 0
+
+
+def test_sets_hold_the_values_at_the_workloads_offsets() -> None:
+    workload = relu_workload(n=9, input_offsets=(1,), output_offset=3)
+    values = workload.make_inputs(1)
+    first, second = allocate(workload, values, 2)
+    first.load(values)
+    assert torch.equal(first.input_tensors[0], values[0])
+    assert first.input_tensors[0].data_ptr() % 16 == 4
+    assert second.output_tensor.data_ptr() % 16 == 12
+    assert first.changed_input(values) is None
+    first.input_tensors[0][4] += 1
+    assert first.changed_input(values) == 0
+
+
+def test_offsets_must_match_the_inputs() -> None:
+    workload = relu_workload(n=9, input_offsets=(1, 0))
+    with pytest.raises(SettingError, match="2 offsets for 1 inputs"):
+        allocate(workload, workload.make_inputs(1))

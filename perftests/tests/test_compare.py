@@ -1,0 +1,80 @@
+"""The comparer is tested with planted faults before anything relies on it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from perftests.harness.compare import compare
+
+NAN, INF = float("nan"), float("inf")
+
+
+def test_equal_values_agree() -> None:
+    outcome = compare(torch.tensor([1.0, -2.5, 0.0]), torch.tensor([1.0, -2.5, 0.0]).double(), 0.0)
+    assert outcome.passed
+    assert outcome.worst_error == 0.0
+    assert outcome.worst_ratio is None
+
+
+@pytest.mark.parametrize("position", [0, 1, 511, 1023])
+@pytest.mark.parametrize("bad", [NAN, INF, -INF, 1e-3, -1.0])
+def test_one_bad_element_anywhere_is_found(position: int, bad: float) -> None:
+    actual = torch.ones(1024)
+    expected = torch.ones(1024, dtype=torch.float64)
+    actual[position] = bad
+    outcome = compare(actual, expected, 1e-6)
+    assert outcome.wrong == 1
+    assert f"first at {position}:" in outcome.detail
+
+
+def test_nan_equals_only_nan() -> None:
+    expected = torch.tensor([NAN, NAN, 1.0], dtype=torch.float64)
+    assert compare(torch.tensor([NAN, NAN, 1.0]), expected, 0.0).passed
+    assert compare(torch.tensor([NAN, 0.0, 1.0]), expected, 1e9).wrong == 1
+    assert compare(torch.tensor([NAN, NAN, NAN]), expected, 1e9).wrong == 1
+
+
+def test_infinities_keep_their_sign_under_any_bound() -> None:
+    expected = torch.tensor([INF, -INF], dtype=torch.float64)
+    assert compare(torch.tensor([INF, -INF]), expected, 1.0).passed
+    assert compare(torch.tensor([INF, INF]), expected, INF).wrong == 1
+
+
+def test_a_reference_beyond_the_range_is_infinity() -> None:
+    expected = torch.tensor([65520.0], dtype=torch.float64)
+    assert compare(torch.tensor([INF], dtype=torch.float16), expected, 0.0).passed
+    assert compare(torch.tensor([65504.0], dtype=torch.float16), expected, 0.0).wrong == 1
+
+
+def test_the_sign_of_zero_counts_only_where_asked() -> None:
+    minus, plus = torch.tensor([-0.0]), torch.tensor([0.0], dtype=torch.float64)
+    assert compare(minus, plus, 0.0).passed
+    assert compare(minus, plus, 0.0, zero_sign=True).wrong == 1
+    assert compare(minus, -plus, 0.0, zero_sign=True).passed
+
+
+def test_exact_means_the_rounded_reference() -> None:
+    third = torch.tensor([1 / 3], dtype=torch.float64)
+    assert compare(third.float(), third, 0.0).passed
+    above = torch.nextafter(third.float(), torch.tensor(1.0))
+    assert compare(above, third, 0.0).wrong == 1
+
+
+def test_errors_and_ratio_are_those_of_the_worst_element() -> None:
+    actual = torch.tensor([1.0, 2.25, 3.0], dtype=torch.float64)
+    expected = torch.tensor([1.0, 2.0, 3.125], dtype=torch.float64)
+    outcome = compare(actual, expected, torch.tensor([0.5, 0.5, 0.125], dtype=torch.float64))
+    assert outcome.passed
+    assert outcome.worst_error == 0.25
+    assert outcome.bound == 0.5
+    assert outcome.worst_ratio == 1.0
+
+
+def test_another_shape_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"shape \(2,\), the output \(3,\)"):
+        compare(torch.ones(3), torch.ones(2), 0.0)
+
+
+def test_nothing_agrees_with_nothing() -> None:
+    assert compare(torch.ones(0), torch.ones(0), 0.0).passed

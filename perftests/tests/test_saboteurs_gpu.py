@@ -1,0 +1,142 @@
+"""The saboteurs on a GPU, where they can also hide on another stream or behind a failed launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from perftests.harness.chain import measure
+from perftests.harness.errors import Link
+from perftests.tests import workloads
+from perftests.tests.test_saboteurs import NAMES, REFUSALS, refused
+from perftests.tests.workloads import relu_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perftests.harness.session import Session
+    from perftests.harness.workload import Inputs
+
+pytestmark = pytest.mark.gpu
+MODES = ["cold", "hot", "rotated"]
+
+
+@pytest.mark.parametrize(("name", "make", "link", "status", "text"), REFUSALS, ids=NAMES)
+def test_a_saboteur_is_refused_on_a_gpu(
+    name: str,
+    make: Callable[[], Any],
+    link: Link,
+    status: str,
+    text: str,
+    quick_session: Session,
+    validate: Callable[[Any], Any],
+    gpu: str,
+) -> None:
+    outcome = measure(relu_workload(make(), device=gpu), quick_session)
+    refused(outcome, link, status, text)
+    validate(outcome.envelope)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_honest_kernel_passes_in_each_mode_on_a_gpu(
+    mode: str, quick_session: Session, validate: Callable[[Any], Any], gpu: str
+) -> None:
+    outcome = measure(relu_workload(n=1 << 20, device=gpu), quick_session, mode=mode)
+    assert outcome.broken is None
+    assert len(outcome.seconds) >= 1
+    assert outcome.result["median_cycles"] > 0
+    assert outcome.result["peaks"]["theoretical_bytes_per_s"] > 0
+    assert outcome.result["peaks"]["floor_s"] > 0
+    validate(outcome.envelope)
+
+
+def test_allocations_through_torch_are_refused_on_a_gpu(quick_session: Session, gpu: str) -> None:
+    outcome = measure(relu_workload(workloads.allocates, device=gpu), quick_session)
+    refused(outcome, Link.ALLOCATION, "error", "through torch")
+
+
+def test_allocations_through_cupy_are_refused_on_a_gpu(quick_session: Session, gpu: str) -> None:
+    cupy = pytest.importorskip("cupy")
+
+    def allocates_in_cupy(inputs: Inputs, out: torch.Tensor) -> None:
+        cupy.asarray(out)[...] = cupy.maximum(cupy.asarray(inputs[0]), 0)
+
+    outcome = measure(relu_workload(allocates_in_cupy, device=gpu), quick_session)
+    refused(outcome, Link.ALLOCATION, "error", "through CuPy")
+
+
+@pytest.mark.parametrize("n", [4099, 1 << 24])
+def test_work_on_an_independent_stream_is_refused(
+    n: int, quick_session: Session, gpu: str
+) -> None:
+    side = torch.cuda.Stream()
+
+    def on_another_stream(inputs: Inputs, out: torch.Tensor) -> None:
+        with torch.cuda.stream(side):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(on_another_stream, n=n, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link in {Link.STREAM, Link.COMPARE}
+    assert outcome.seconds == []
+
+
+def test_work_on_the_default_stream_is_refused(quick_session: Session, gpu: str) -> None:
+    """The commonest slip: a launch that ignores the current stream."""
+
+    def on_the_default_stream(inputs: Inputs, out: torch.Tensor) -> None:
+        with torch.cuda.stream(torch.cuda.default_stream()):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(on_the_default_stream, n=1 << 20, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link in {Link.STREAM, Link.COMPARE}
+
+
+def test_work_forked_to_another_stream_and_not_joined_is_refused(
+    quick_session: Session, gpu: str
+) -> None:
+    side = torch.cuda.Stream()
+
+    def forks(inputs: Inputs, out: torch.Tensor) -> None:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(forks, n=1 << 26, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link in {Link.STREAM, Link.COMPARE}
+
+
+def test_work_forked_and_joined_again_passes(quick_session: Session, gpu: str) -> None:
+    side = torch.cuda.Stream()
+
+    def forks_and_joins(inputs: Inputs, out: torch.Tensor) -> None:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            workloads.relu_of_torch(inputs, out)
+        torch.cuda.current_stream().wait_stream(side)
+
+    assert measure(relu_workload(forks_and_joins, device=gpu), quick_session).broken is None
+
+
+def test_a_real_launch_error_is_refused_and_the_next_test_is_well(
+    quick_session: Session, gpu: str
+) -> None:
+    cupy = pytest.importorskip("cupy")
+    kernel = cupy.RawKernel('extern "C" __global__ void nothing() {}', "nothing")
+
+    def too_many_threads(inputs: Inputs, out: torch.Tensor) -> None:
+        kernel((1,), (4096,), ())
+
+    outcome = measure(relu_workload(too_many_threads, device=gpu), quick_session)
+    refused(outcome, Link.LAUNCH, "error", "invalid")
+    assert measure(relu_workload(device=gpu), quick_session).broken is None
+
+
+def test_bytes_counted_twice_break_the_peak(quick_session: Session, gpu: str) -> None:
+    n = 1 << 26
+    outcome = measure(relu_workload(n=n, device=gpu, bytes_moved=40 * n), quick_session)
+    refused(outcome, Link.PEAK, "over_peak", "GB/s of the memory")

@@ -1,0 +1,81 @@
+"""The stop rule on samples of known noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perftests.harness.stop import (
+    PRECISE,
+    SAMPLE_CAP,
+    SETTLED,
+    TIME_CAP,
+    Stopper,
+    StopRule,
+    relative_error,
+)
+
+RULE = StopRule(
+    target=1e-3, min_samples=30, settle_samples=100, max_samples=2000, max_seconds=10.0
+)
+
+
+def grown(
+    noise: float, rule: StopRule, *, step: int = 10, seconds_each: float = 0.0, seed: int = 7
+) -> tuple[str, int]:
+    """Feed batches of a normal sample around 1 s until the rule stops it."""
+    random = np.random.default_rng(seed)
+    data = 1.0 + noise * random.standard_normal(10_000)
+    stopper = Stopper(rule)
+    for count in range(step, len(data), step):
+        reason = stopper.decide(data[:count], count * seconds_each)
+        if reason is not None:
+            return reason, count
+    raise AssertionError("the rule never stopped")
+
+
+def test_the_relative_error_is_that_of_a_normal_median() -> None:
+    """Over many samples, the estimate agrees with the medians' own spread."""
+    random = np.random.default_rng(3)
+    samples = 1.0 + 0.05 * random.standard_normal((4000, 100))
+    spread = np.median(samples, axis=1).std()
+    estimate = np.mean([relative_error(sample) for sample in samples])
+    assert estimate == pytest.approx(spread, rel=0.05)
+
+
+def test_a_quiet_sample_stops_at_the_floor() -> None:
+    assert grown(1e-6, RULE) == (PRECISE, 30)
+
+
+def test_a_noisier_sample_goes_on_until_it_is_precise() -> None:
+    """The count needed is (1.2533 * 0.01 / 0.001)^2 = 157; looking often stops somewhat earlier."""
+    ends = [grown(0.01, RULE, seed=seed) for seed in range(40)]
+    assert {reason for reason, _ in ends} == {PRECISE}
+    assert 110 <= np.mean([count for _, count in ends]) <= 160
+
+
+def test_steady_noise_settles_before_the_cap() -> None:
+    reason, count = grown(0.5, RULE, step=50)
+    assert reason == SETTLED
+    assert 100 <= count < 2000
+
+
+def test_the_sample_cap_stops_what_never_settles() -> None:
+    rule = StopRule(target=1e-9, min_samples=30, settle_samples=10**6, max_samples=200)
+    assert grown(0.1, rule) == (SAMPLE_CAP, 200)
+
+
+def test_the_time_cap_holds_even_below_the_floor() -> None:
+    rule = StopRule(target=1e-9, min_samples=30, max_seconds=0.5)
+    assert grown(0.1, rule, seconds_each=0.05) == (TIME_CAP, 10)
+
+
+def test_one_stray_sample_does_not_keep_the_run_going() -> None:
+    data = np.full(30, 1.0)
+    data[3] = 50.0
+    assert Stopper(RULE).decide(data, 0.0) == PRECISE
+
+
+@pytest.mark.parametrize("sample", [[], [1.0]])
+def test_too_few_samples_have_no_error(sample: list[float]) -> None:
+    assert relative_error(sample) == float("inf")
