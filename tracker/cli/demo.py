@@ -1,6 +1,7 @@
 """`bandwatch demo`: recorded runs of a real GPU in a store of their own, to look around."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -57,7 +58,7 @@ def demo_store(config: Config) -> StoreChoice:
 
 def _heading(gate: Gate, choice: StoreChoice, loaded: str) -> Heading:
     heading = run_heading("Demo", gate.run, gate.notes)
-    url = choice.shown
+    url = _short(choice)
     return Heading(
         heading.title,
         (*heading.fact_lines, f"loaded {loaded} into {url}"),
@@ -68,6 +69,14 @@ def _heading(gate: Gate, choice: StoreChoice, loaded: str) -> Heading:
             f"list them: bandwatch list --store {url}",
         ),
     )
+
+
+def _short(choice: StoreChoice) -> str:
+    """Return the store as it is shortest to type from the working folder."""
+    file = choice.file
+    if file is not None and file.is_relative_to(Path.cwd()):
+        return str(file.relative_to(Path.cwd()))
+    return choice.shown
 
 
 def _harmless(document: Document) -> Document:

@@ -75,11 +75,16 @@ def command(
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
-        summary=f"{len(rows)} results" + ("" if rows else ": nothing matches; loosen the filters"),
+        summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
         tables=(Table("history", COLUMNS, rows),),
         notes=_environment_notes(line),
     )
+
+
+def _nothing(*, dirty: bool) -> str:
+    hint = "" if dirty else "; runs with uncommitted changes are left out, --dirty shows them"
+    return f"no result matches: loosen the filters{hint}"
 
 
 def _only_model(store: Store, key: str, label: str) -> str:

@@ -106,3 +106,7 @@ def _fail(message: str, code: int, *, debug: bool) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

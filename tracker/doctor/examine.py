@@ -20,10 +20,10 @@ from tracker.report.document import Column, Document, Kind, Row, Table, Tone, fo
 _MARKS = {Level.OK: "ok", Level.INFO: "-", Level.WARN: "!", Level.FAIL: "FAIL"}
 _TONES = {Level.WARN: Tone.WARNING, Level.FAIL: Tone.WORSE}
 COLUMNS = (
+    Column("mark", "", Kind.WORD, machine=False),
     Column("area", "area", Kind.WORD),
     Column("name", "what", Kind.CODE),
     Column("level", None),
-    Column("mark", "", Kind.WORD, machine=False),
     Column("found", "found", Kind.TEXT),
     Column("fix", None),
 )

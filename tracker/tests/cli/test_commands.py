@@ -1,0 +1,285 @@
+"""Each command on a store with a known history."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+
+from tracker.model import Run
+from tracker.record import dump_run
+from tracker.report import report_schema
+from tracker.store import Store
+from tracker.tests.cli.conftest import Command, run_of_commit
+from tracker.tests.factory import sha
+
+
+def rows(text: str, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["tables"][table]
+    return found
+
+
+def write(folder: Path, run: Run, name: str = "x.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(dump_run(run)))
+    return path
+
+
+@pytest.mark.usefixtures("filled")
+def test_check_judges_the_newest_run_and_fails_on_a_regression(bandwatch: Command) -> None:
+    answer = bandwatch("check")
+    assert answer.code == 1
+    assert "run-of-commit-4" in answer.out
+    assert "▲ slower" in answer.out
+    assert "1 regression, 2 no change of 3 cases: exit 1" in answer.out
+    assert answer.err == ""
+
+
+@pytest.mark.usefixtures("filled")
+def test_check_judges_a_named_run(bandwatch: Command) -> None:
+    for name in ("run-of-commit-3", sha(3), sha(3)[:-1] + "3"):
+        answer = bandwatch("check", name)
+        assert answer.code == 0
+        assert "3 no change of 3 cases: exit 0" in answer.out
+
+
+@pytest.mark.usefixtures("filled")
+def test_the_first_run_has_no_baseline_and_passes(bandwatch: Command) -> None:
+    answer = bandwatch("check", "run-of-commit-1")
+    assert answer.code == 0
+    assert "3 no baseline of 3 cases: exit 0" in answer.out
+
+
+@pytest.mark.usefixtures("filled")
+def test_every_format_has_the_same_exit_code(bandwatch: Command) -> None:
+    for form in ("text", "json", "csv", "markdown", "github"):
+        assert bandwatch("check", "--format", form).code == 1
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check"],
+        ["compare", "run-of-commit-1"],
+        ["history", "relu"],
+        ["list"],
+        ["list", "--cases"],
+        ["record", "run.json"],
+        ["doctor"],
+    ],
+)
+def test_json_of_every_command_has_the_documented_shape(
+    bandwatch: Command, command: list[str]
+) -> None:
+    answer = bandwatch(*command, "--format", "json")
+    data = json.loads(answer.out)
+    fastjsonschema.compile(report_schema())(data)
+    assert data["exit_code"] == answer.code
+
+
+@pytest.mark.usefixtures("filled")
+def test_json_of_a_regression_says_how_much(bandwatch: Command) -> None:
+    first = rows(bandwatch("check", "--format", "json").out, "verdicts")[0]
+    assert first["kernel"] == "relu"
+    assert first["outcome"] == "regression"
+    assert first["bandwidth_change"] == pytest.approx(1 / 1.2 - 1, abs=0.005)
+    assert first["bandwidth_change_low"] < first["bandwidth_change"] < 0
+
+
+@pytest.mark.usefixtures("filled")
+def test_compare_judges_any_two_runs(bandwatch: Command) -> None:
+    worse = bandwatch("compare", "run-of-commit-1", "run-of-commit-4")
+    better = bandwatch("compare", "run-of-commit-4", "run-of-commit-1")
+    assert (worse.code, better.code) == (1, 0)
+    assert "▼ faster" in better.out
+
+
+@pytest.mark.usefixtures("filled")
+def test_compare_takes_branches_and_commits(bandwatch: Command) -> None:
+    answer = bandwatch("compare", sha(2), "main", "--format", "json")
+    facts = json.loads(answer.out)["facts"]
+    assert (facts["run"], facts["base_run"]) == ("run-of-commit-4", "run-of-commit-2")
+
+
+@pytest.mark.usefixtures("filled")
+def test_history_shows_one_case_in_commit_order(bandwatch: Command) -> None:
+    answer = bandwatch("history", "relu", "--format", "json")
+    found = rows(answer.out, "history")
+    assert [row["commit"] for row in found] == [sha(n) for n in (1, 2, 3, 4)]
+    assert found[0]["bandwidth_change"] is None
+    assert found[3]["bandwidth_change"] == pytest.approx(1 / 1.2 - 1, abs=0.005)
+    assert found[3]["subject"] == "Change 4"
+
+
+@pytest.mark.usefixtures("filled")
+def test_history_names_the_cases_when_several_fit(bandwatch: Command) -> None:
+    answer = bandwatch("history", "add")
+    assert answer.code == 2
+    assert "add/torch" in answer.err
+    assert "add/cuda_vector" in answer.err
+
+
+@pytest.mark.usefixtures("filled")
+def test_list_shows_runs_newest_first(bandwatch: Command) -> None:
+    answer = bandwatch("list", "--limit", "2", "--format", "csv")
+    found = list(csv.DictReader(io.StringIO(answer.out)))
+    assert [row["run"] for row in found] == ["run-of-commit-4", "run-of-commit-3"]
+    assert "2 of 4 runs" in bandwatch("list", "--limit", "2").out
+
+
+@pytest.mark.usefixtures("filled")
+def test_list_shows_cases(bandwatch: Command) -> None:
+    found = rows(bandwatch("list", "--cases", "--format", "json").out, "cases")
+    assert {row["case"].split()[0] for row in found} == {
+        "relu/cuda_vector",
+        "add/cuda_vector",
+        "add/torch",
+    }
+
+
+def test_record_takes_a_run_once(project: Path, bandwatch: Command) -> None:
+    path = write(project, run_of_commit(1))
+    assert "recorded 1 of 1 runs" in bandwatch("record", str(path)).out
+    again = bandwatch("record", str(path))
+    assert again.code == 0
+    assert "recorded 0 of 1 runs" in again.out
+    assert "1 already there" in again.out
+
+
+def test_record_makes_the_default_store_and_keeps_it_out_of_git(
+    project: Path, bandwatch: Command
+) -> None:
+    (project / "pyproject.toml").write_text("")
+    write(project, run_of_commit(1))
+    assert bandwatch("record", "x.json").code == 0
+    assert (project / ".bandwatch/bandwatch.db").is_file()
+    assert "*" in (project / ".bandwatch/.gitignore").read_text().split()
+
+
+def test_record_merges_the_shards_of_a_run(project: Path, bandwatch: Command) -> None:
+    run = run_of_commit(1)
+    one = write(project, replace(run, results=run.results[:1]), "one.json")
+    two = write(project, replace(run, results=run.results[1:]), "two.json")
+    answer = bandwatch("record", str(one), str(two))
+    assert "merged 2 shards" in answer.out
+    assert "3" in bandwatch("list").out
+
+
+def test_nothing_is_recorded_when_one_file_is_bad(project: Path, bandwatch: Command) -> None:
+    good = write(project, run_of_commit(1))
+    (project / "bad.json").write_text("{")
+    answer = bandwatch("record", str(good), "bad.json")
+    assert answer.code == 2
+    assert "bad.json" in answer.err
+    assert not (project / "runs.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "bad.json"),
+        ('{"schema": 99, "kind": "run"}', "upgrade bandwatch"),
+        ('{"schema": 1, "kind": "run", "x": NaN}', "NaN"),
+        ("[1]", "expected"),
+    ],
+)
+def test_a_bad_record_is_one_line_and_leaves_the_store_alone(
+    filled: Path, bandwatch: Command, content: str, told: str
+) -> None:
+    (filled / "bad.json").write_text(content)
+    before = (filled / "runs.db").read_bytes()
+    answer = bandwatch("record", "bad.json")
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert told in answer.err
+    assert (filled / "runs.db").read_bytes() == before
+
+
+def test_a_record_of_50_megabytes_is_one_line(filled: Path, bandwatch: Command) -> None:
+    with (filled / "big.json").open("wb") as file:
+        file.truncate(50_000_000)
+    answer = bandwatch("record", "big.json")
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+
+
+def test_the_store_flag_goes_before_the_settings(project: Path, bandwatch: Command) -> None:
+    with Store.open(str(project / "other.db")) as store:
+        store.record(run_of_commit(1))
+    assert "1 of 1 runs" in bandwatch("list", "--store", "sqlite:///other.db").out
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_github_run_writes_its_outputs(
+    filled: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_OUTPUT", str(filled / "out"))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(filled / "summary"))
+    answer = bandwatch("check", "--format", "github")
+    assert "::error file=kernels/relu/cuda.cu,line=12,title=relu/cuda_vector" in answer.out
+    assert "verdict=regression" in (filled / "out").read_text()
+    assert "| case |" in (filled / "summary").read_text()
+
+
+def test_doctor_calls_a_folder_without_a_suite_unfit(project: Path, bandwatch: Command) -> None:
+    answer = bandwatch("doctor")
+    assert answer.code == 4
+    assert "nothing can be measured: kernels" in answer.out
+
+
+def test_the_dashboard_says_what_is_missing(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.dashboard.find_spec", lambda _: None)
+    answer = bandwatch("dashboard", "--check")
+    assert answer.code == 4
+    assert "streamlit, altair, pandas not installed" in answer.err
+    assert "pip install 'bandwatch[dashboard]'" in answer.err
+
+
+def test_the_dashboard_is_given_the_store(
+    filled: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def run(command: list[str], **options: Any) -> Any:
+        seen.update(options, command=command)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tracker.cli.dashboard.subprocess.run", run)
+    assert bandwatch("dashboard", "--port", "8600").code == 0
+    assert seen["env"]["BANDWATCH_STORE"] == f"sqlite:///{filled}/runs.db"
+    assert "8600" in seen["command"]
+
+
+def test_the_demo_judges_the_run_with_the_planted_slow_down(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [replace(run_of_commit(n, f), demo=True) for n, f in ((1, 1.0), (2, 1.2), (3, 1.0))]
+    runs[1] = replace(runs[1], notes=("planted slow-down: relu reads its input twice",))
+    for number, run in enumerate(runs):
+        write(project, run, f"{number}.json")
+    monkeypatch.setattr("tracker.demo.files", lambda _: project)
+    answer = bandwatch("demo")
+    lines = answer.out.splitlines()
+    assert answer.code == 0
+    assert lines[:2] == ["Demo", "on purpose: planted slow-down: relu reads its input twice"]
+    assert "▲ slower" in answer.out
+    assert "bandwatch dashboard --store .bandwatch/demo.db" in answer.out
+    assert (project / ".bandwatch/demo.db").is_file()
+    assert not (project / "runs.db").exists()
+    assert bandwatch("demo").out.splitlines()[:2] == lines[:2]
+
+
+def test_the_demo_says_when_nothing_is_shipped(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.demo.files", lambda _: project / ".git")
+    answer = bandwatch("demo")
+    assert answer.code == 2
+    assert "no recorded runs are shipped" in answer.err

@@ -1,0 +1,176 @@
+"""The command as a whole: help for everything, one line for every failure, examples that run."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tracker.cli.main import cli, main
+from tracker.tests.cli.conftest import Command
+
+_EXAMPLE = re.compile(r"^\s*Example: (bandwatch .+)$", re.MULTILINE)
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+        yield path, command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None, name
+                yield from walk(f"{path} {name}", found)
+
+    return walk("bandwatch", cli)
+
+
+ALL = dict(commands())
+
+
+def examples() -> list[str]:
+    return [line for command in ALL.values() for line in _EXAMPLE.findall(command.help or "")]
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_command_has_help_with_an_example(path: str) -> None:
+    command = ALL[path]
+    assert command.help
+    assert _EXAMPLE.search(command.help), f"{path} shows no example"
+    assert command.get_short_help_str(200)
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_option_has_help_and_every_argument_is_explained(path: str) -> None:
+    command = ALL[path]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{path} {parameter.opts}"
+        else:
+            name = (parameter.metavar or parameter.name or "").upper().rstrip(".").rstrip("S")
+            assert name in (command.help or "").upper(), f"{path} {name}"
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("example", examples())
+def test_every_documented_example_runs(example: str, bandwatch: Command) -> None:
+    answer = bandwatch(*shlex.split(example)[1:])
+    # A verdict, an unfit machine or a missing demo is an answer; wrong use or a crash is not.
+    allowed = {0, 1, 3, 4} | ({2} if "no recorded runs" in answer.err else set())
+    assert answer.code in allowed, answer.err
+
+
+def test_a_day_s_commands_are_there() -> None:
+    names = cli.list_commands(click.Context(cli))
+    assert names[:8] == [
+        *("record", "check", "compare", "history", "list", "doctor", "demo", "dashboard"),
+    ]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["check", "--no-such-option"],
+        ["check", "--format", "xml"],
+        ["check", "no-such-run"],
+        ["check", "--store", "sqlite:///no-such-file.db"],
+        ["check", "--store", "mysql://host/db"],
+        ["compare"],
+        ["compare", "no-such-branch"],
+        ["history", "no-such-case"],
+        ["list", "--limit", "0"],
+        ["list", "--limit", "many"],
+        ["record"],
+        ["record", "no-such-file.json"],
+        ["dashboard", "--port", "99999999"],
+        ["list", "a\x1b[31mb"],
+    ],
+)
+def test_wrong_use_is_one_line_on_stderr_and_exit_2(
+    bandwatch: Command, arguments: list[str]
+) -> None:
+    answer = bandwatch(*arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("bandwatch: ")
+    assert answer.err.count("\n") == 1
+    assert "\x1b" not in answer.err
+
+
+def test_bad_settings_are_one_line(project: Path, bandwatch: Command) -> None:
+    (project / "pyproject.toml").write_text("[tool.bandwatch]\nstor = 'x'\n")
+    answer = bandwatch("list")
+    assert answer.code == 2
+    assert "unknown key 'stor'" in answer.err
+
+
+def test_an_internal_error_is_exit_5_and_says_how_to_see_it(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("postgresql://me:hunter2@host/db broke")
+
+    monkeypatch.setattr("tracker.cli.options.load_config", broken)
+    answer = bandwatch("list", "--limit", "3")
+    assert answer.code == 5
+    assert answer.err.count("\n") == 1
+    assert "RuntimeError" in answer.err
+    assert "bandwatch --debug list --limit 3" in answer.err
+    assert "hunter2" not in answer.err
+
+    debugged = bandwatch("--debug", "list")
+    assert debugged.code == 5
+    assert "Traceback" in debugged.err
+
+
+def test_an_interrupt_is_one_line(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tracker.cli.options.load_config", interrupted)
+    answer = bandwatch("list")
+    # click ends the line on which a terminal echoes ^C.
+    assert (answer.code, answer.err) == (130, "\nbandwatch: interrupted\n")
+
+
+def test_help_and_version_exit_0(bandwatch: Command) -> None:
+    assert bandwatch("--help").code == 0
+    assert bandwatch("check", "-h").code == 0
+    assert re.match(r"bandwatch \d+\.\d+", bandwatch("--version").out)
+    assert "Exit codes: 0 no regression, 1 regression" in " ".join(bandwatch("--help").out.split())
+
+
+def test_help_loads_no_database(project: Path) -> None:
+    code = (
+        "import sys; from tracker.cli.main import main; main(['--version']);"
+        "sys.exit('alembic' in sys.modules or 'pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -> None:
+    command = [sys.executable, "-m", "tracker.cli.main", "check"]
+    script = f"set -o pipefail; {shlex.join(command)} 2>err | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=filled,
+        env={"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "1"
+    assert (filled / "err").read_text() == ""
+
+
+def test_main_takes_the_process_s_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bandwatch", "--version"])
+    assert main() == 0
