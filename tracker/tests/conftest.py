@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracker.store import Store
+from tracker.store.migrate import HEAD, VERSION_TABLE
 from tracker.store.schema import Base
 from tracker.tests.cluster import Cluster, MissingError
 
@@ -14,6 +15,7 @@ ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
 _SHARED = "store"
 _EMPTY = f"TRUNCATE {', '.join(Base.metadata.tables)} CASCADE"
 _FIRST = f"INSERT INTO meta VALUES (1, '{'0' * 32}', '2026-01-01T00:00:00+00:00', 0)"
+_VERSION = f"UPDATE {VERSION_TABLE} SET version_num = '{HEAD}'"
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +52,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     server: Cluster = request.getfixturevalue("cluster")
     # Emptied, not made anew, which is much faster. A test that needs a second one asks for it.
-    server.execute(_EMPTY, _FIRST, database=_SHARED)
+    server.execute(_EMPTY, _FIRST, _VERSION, database=_SHARED)
     yield server.url(_SHARED)
 
 

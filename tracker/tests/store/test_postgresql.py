@@ -1,0 +1,181 @@
+"""A shared server: roles, secrets, restarts."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import event
+
+from tracker import queries
+from tracker.errors import StoreError
+from tracker.store import Store
+from tracker.store import store as store_module
+from tracker.store.schema import Base
+from tracker.tests.cluster import Cluster
+from tracker.tests.factory import make_run
+
+pytestmark = pytest.mark.postgres
+SECRET = "hunter2:/@%"
+ENCODED = "hunter2%3A%2F%40%25"
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    """The address of a store that roles and restarts may spoil."""
+    cluster.execute("DROP DATABASE IF EXISTS spoilt WITH (FORCE)", "CREATE DATABASE spoilt")
+    Store.open(cluster.url("spoilt")).close()
+    return cluster.url("spoilt")
+
+
+@pytest.fixture
+def reader(cluster: Cluster, url: str) -> Iterator[str]:
+    """The address as the dashboard's role has it: it can only read."""
+    del url
+    cluster.execute(
+        f"CREATE ROLE dashboard LOGIN PASSWORD '{SECRET}'",
+        "GRANT CONNECT ON DATABASE spoilt TO dashboard",
+    )
+    cluster.execute(
+        "GRANT USAGE ON SCHEMA public TO dashboard",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO dashboard",
+        database="spoilt",
+    )
+    yield cluster.url("spoilt", "dashboard", ENCODED)
+    cluster.execute("DROP OWNED BY dashboard", database="spoilt")
+    cluster.execute("DROP ROLE dashboard")
+
+
+def message_of(address: str) -> str:
+    with pytest.raises(StoreError) as caught, Store.open(address) as store:
+        store.record(make_run())
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "hunter2" not in message
+    return message
+
+
+def test_the_dashboards_role_reads_everything_and_writes_nothing(url: str, reader: str) -> None:
+    with Store.open(url) as store:
+        store.record(make_run())
+    with Store.open(reader, read_only=True) as store:
+        assert queries.overview(store).runs == 1
+        assert queries.load_run(store, "run-00000001") == make_run()
+    message = message_of(reader)
+    assert "this role may not do that" in message
+    assert "postgresql://dashboard:***@" in message
+    with Store.open(url) as store:
+        assert store.revision() == 1
+
+
+def test_the_dashboards_role_cannot_touch_any_table(cluster: Cluster, reader: str) -> None:
+    import psycopg
+
+    dsn = (
+        cluster.dsn("spoilt")
+        .replace("user=owner", "user=dashboard")
+        .replace(cluster.password, f"'{SECRET}'")
+    )
+    for table in Base.metadata.tables:
+        for statement in (f"DELETE FROM {table}", f"TRUNCATE {table}", f"DROP TABLE {table}"):
+            with (
+                psycopg.connect(dsn) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute(statement.encode())
+
+
+def test_a_role_that_may_not_make_tables_is_told(cluster: Cluster, reader: str) -> None:
+    cluster.execute("DROP DATABASE IF EXISTS bare WITH (FORCE)", "CREATE DATABASE bare")
+    assert "this role may not do that" in message_of(reader.replace("/spoilt", "/bare"))
+    cluster.execute("DROP DATABASE bare WITH (FORCE)")
+
+
+def test_a_wrong_password_is_told_without_it(cluster: Cluster, url: str) -> None:
+    message = message_of(cluster.url("spoilt", "owner", ENCODED))
+    assert "refused this role" in message
+
+
+def test_a_missing_database_or_server_is_told(cluster: Cluster) -> None:
+    assert "no such database" in message_of(cluster.url("absent"))
+    message = message_of(f"postgresql://u:{ENCODED}@127.0.0.1:1/x?sslpassword=hunter2")
+    assert "cannot be reached" in message
+
+
+def test_no_secret_reaches_the_log(
+    cluster: Cluster, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        with Store.open(url) as store:
+            store.record(make_run())
+        message_of(cluster.url("spoilt", "owner", ENCODED))
+    assert cluster.password not in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+def test_a_restart_between_two_runs_goes_unnoticed(cluster: Cluster, url: str) -> None:
+    with Store.open(url) as store:
+        store.record(make_run())
+        cluster.stop()
+        cluster.start()
+        assert store.record(make_run("run-00000002", 2)).inserted
+        assert queries.overview(store).runs == 2
+
+
+def test_a_server_that_comes_back_within_seconds_is_waited_for(cluster: Cluster, url: str) -> None:
+    with Store.open(url) as store:
+        cluster.stop()
+        timer = threading.Timer(0.5, cluster.start)
+        timer.start()
+        assert store.record(make_run()).inserted
+        timer.join()
+
+
+def test_a_connection_cut_in_the_middle_is_tried_again(cluster: Cluster, url: str) -> None:
+    cuts: list[str] = []
+    with Store.open(url) as store:
+
+        @event.listens_for(store.engine, "before_cursor_execute")
+        def _cut(connection: object, cursor: object, statement: str, *_: object) -> None:
+            if statement.startswith("INSERT INTO samples") and not cuts:
+                cuts.append(statement)
+                cluster.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'bandwatch'"
+                )
+
+        assert store.record(make_run()).inserted
+        assert len(cuts) == 1
+        assert store.revision() == 1
+        assert queries.load_run(store, "run-00000001") == make_run()
+
+
+def test_a_server_that_stays_away_is_an_error(
+    cluster: Cluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_RETRY_AFTER_S", (0.01, 0.02))
+    with Store.open(url) as store:
+        cluster.stop()
+        try:
+            started = time.monotonic()
+            with pytest.raises(StoreError, match="cannot be reached or went away"):
+                store.record(make_run())
+            assert time.monotonic() - started < 20
+        finally:
+            cluster.start()
+        assert store.record(make_run()).inserted
+
+
+def test_another_schema_of_the_same_database_can_hold_a_store(cluster: Cluster, url: str) -> None:
+    cluster.execute("CREATE SCHEMA team", database="spoilt")
+    with Store.open(f"{url}?options=-csearch_path%3Dteam") as store:
+        store.record(make_run())
+        assert store.revision() == 1
+    with Store.open(url) as store:
+        assert store.revision() == 0
+
+
+def test_a_database_of_something_else_with_our_names_is_told(cluster: Cluster, url: str) -> None:
+    cluster.execute("CREATE SCHEMA other", "CREATE TABLE other.runs (x int)", database="spoilt")
+    with pytest.raises(StoreError, match=r"something else \(tables runs\)"):
+        Store.open(f"{url}?options=-csearch_path%3Dother")
