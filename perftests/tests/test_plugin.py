@@ -1,0 +1,206 @@
+"""The fixture under every way of running pytest, with pytest-benchmark's flags and without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from perftests.harness.allocations import cpu_allocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GOOD = """
+import pytest
+from perftests.tests.workloads import relu_workload
+
+def test_good(gpu_benchmark):
+    outcome = gpu_benchmark(relu_workload())
+    print("timed", len(outcome.seconds))
+"""
+MIXED = GOOD + """
+from perftests.tests.workloads import skips_its_tail
+
+def test_bad(gpu_benchmark):
+    gpu_benchmark(relu_workload(skips_its_tail))
+
+def test_plain_benchmark(benchmark):
+    benchmark(sum, [1, 2])
+
+def test_neither():
+    pass
+"""
+FAST = ("--bandwatch-device=cpu", "--bandwatch-max-seconds=0.02", "--bandwatch-max-samples=8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _profiler_is_imported() -> None:
+    """Import what torch's profiler brings here: an inner run's imports are undone, torch's cannot be."""
+    cpu_allocation(lambda: None)
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
+    """Run pytest in a fresh folder on a test file, on the CPU and for a short time."""
+
+    def run(source: str, *flags: str) -> pytest.RunResult:
+        pytester.makepyfile(source)
+        return pytester.runpytest(*FAST, "-p", "no:cacheprovider", *flags)
+
+    return run
+
+
+def saved(path: Path) -> dict[str, Any]:
+    """Return the benchmarks of a JSON file by name."""
+    return {entry["name"]: entry for entry in json.loads(path.read_text())["benchmarks"]}
+
+
+def test_plain_pytest_checks_and_times_nothing(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(GOOD, "-s", "-W", "error")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*timed 0*"])
+    result.stdout.no_fnmatch_line("*Name (time in*")
+
+
+def test_plain_pytest_fails_a_wrong_kernel(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(MIXED)
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["broken link: compare with the reference: *never written*"])
+
+
+def test_the_json_holds_the_very_samples_and_the_record(
+    run: Callable[..., pytest.RunResult], tmp_path: Path, validate: Callable[[Any], Any]
+) -> None:
+    result = run(MIXED, f"--benchmark-json={tmp_path / 'out.json'}")
+    result.assert_outcomes(passed=3, failed=1)
+    found = saved(tmp_path / "out.json")
+    assert set(found) == {"test_good", "test_plain_benchmark"}
+    record = found["test_good"]["extra_info"]["bandwatch"]
+    validate(record)
+    assert found["test_good"]["stats"]["data"] == record["result"]["measurements_s"]
+    assert found["test_good"]["options"]["timer"] == "host_clock_cold"
+    assert record["result"]["test"].endswith("::test_good")
+
+
+def test_benchmark_only_times_and_skips_the_rest(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(MIXED, "--benchmark-only", "-s")
+    result.assert_outcomes(passed=2, failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*timed [1-9]*"])
+
+
+def test_benchmark_skip_skips(run: Callable[..., pytest.RunResult]) -> None:
+    run(MIXED, "--benchmark-skip").assert_outcomes(passed=1, skipped=3)
+
+
+def test_benchmark_disable_checks_only(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(MIXED, "--benchmark-disable", "-s")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["*timed 0*"])
+
+
+def test_autosave_compare_and_compare_fail_work(run: Callable[..., pytest.RunResult]) -> None:
+    run(GOOD, "--benchmark-autosave").assert_outcomes(passed=1)
+    again = run(GOOD, "--benchmark-compare", "--benchmark-compare-fail=median:100000%")
+    again.assert_outcomes(passed=1)
+    again.stderr.fnmatch_lines(["*Comparing against benchmarks*"])
+    again.stdout.fnmatch_lines(["test_good (NOW)*", "test_good (0001_*"])
+
+
+def test_grouping_and_sorting_work(run: Callable[..., pytest.RunResult]) -> None:
+    flags = ("--benchmark-enable", "--benchmark-group-by=func", "--benchmark-sort=name")
+    result = run(GOOD, *flags, "--benchmark-columns=median,rounds")
+    result.stdout.fnmatch_lines(["*benchmark 'test_good'*", "Name (time in *Median*Rounds*"])
+
+
+def test_cprofile_does_not_break_the_replay(run: Callable[..., pytest.RunResult]) -> None:
+    run(GOOD, "--benchmark-enable", "--benchmark-cprofile=tottime").assert_outcomes(passed=1)
+
+
+def test_a_marker_keeps_its_keywords(run: Callable[..., pytest.RunResult], tmp_path: Path) -> None:
+    source = GOOD.replace("def test_good", '@pytest.mark.benchmark(group="mine")\ndef test_good')
+    run(source, f"--benchmark-json={tmp_path / 'out.json'}").assert_outcomes(passed=1)
+    entry = saved(tmp_path / "out.json")["test_good"]
+    assert entry["group"] == "mine"
+    assert entry["options"]["timer"] == "host_clock_cold"
+
+
+def test_without_pytest_benchmark_it_checks_and_times(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    run(GOOD, "-p", "no:benchmark").assert_outcomes(passed=1)
+    timed = run(GOOD, "-p", "no:benchmark", "--bandwatch-timing=on", "-s")
+    timed.assert_outcomes(passed=1)
+    timed.stdout.fnmatch_lines(["*timed [1-9]*"])
+
+
+def test_the_benchmark_flag_of_another_plugin_turns_timing_on(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(GOOD)
+    pytester.makepyfile(
+        other="def pytest_addoption(parser):\n"
+        "    parser.addoption('--benchmark', action='store_true', dest='something_else')\n"
+    )
+    pytester.syspathinsert()
+    result = pytester.runpytest(
+        *FAST, "-p", "no:tracker.pytest_plugin", "-p", "other", "--benchmark", "-s"
+    )
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*timed [1-9]*"])
+
+
+def test_the_record_reaches_the_report_once_and_survives_workers(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(MIXED)
+    pytester.makeconftest(
+        "import json\n"
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.when == 'teardown':\n"
+        "        kept = [v for k, v in report.user_properties if k == 'bandwatch']\n"
+        "        if kept:\n"
+        "            with open('kept.jsonl', 'a') as file:\n"
+        "                file.write(json.dumps(kept) + chr(10))\n"
+    )
+    result = pytester.runpytest_subprocess(*FAST, "-n", "2", "--bandwatch-timing=on")
+    result.assert_outcomes(passed=3, failed=1)
+    kept = [json.loads(line) for line in Path("kept.jsonl").read_text().splitlines()]
+    # Workers and the controller each write: the same two records.
+    statuses = sorted({(r["result"]["status"], bool(r["result"]["summary"])) for [r] in kept})
+    assert len(statuses) == 2
+    assert ("incorrect", False) in statuses
+
+
+def test_a_second_call_in_a_test_is_an_error(run: Callable[..., pytest.RunResult]) -> None:
+    source = GOOD + "    gpu_benchmark(relu_workload())\n"
+    result = run(source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*gpu_benchmark was called before in this test*"])
+
+
+def test_an_unknown_mode_is_wrong_use(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(GOOD, "--bandwatch-mode=lukewarm")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*cannot measure in mode 'lukewarm'*cold, hot, rotated*"])
+
+
+def test_a_missing_gpu_is_an_unfit_environment(run: Callable[..., pytest.RunResult]) -> None:
+    source = "def test_device(bandwatch_device):\n    pass\n"
+    result = run(source, "--bandwatch-device=cuda:99")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["*environment unfit: cannot measure on cuda:99*"])
+
+
+def test_a_held_lock_is_an_unfit_environment_that_names_the_holder(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    from perftests.harness.environment import cpu_device
+    from perftests.harness.lock import DeviceLock
+
+    with DeviceLock(cpu_device()["uuid"], timeout_s=60).alone():
+        result = run(GOOD, "--bandwatch-timing=on", "--bandwatch-lock-timeout=0.05")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["*environment unfit: cannot measure on cpu-*: process * has held*"])
