@@ -260,14 +260,15 @@ class ElementwiseVector(CudaVector):
                 or not tensor.is_contiguous()
             ):
                 break
-            address = tensor.data_ptr()
-            if 0 < abs(address - output) < size:
+            address = tensor.data_ptr()  # 0 on the meta device, which has no memory
+            if 0 < abs(address - output) < size or not address:
                 break
             addresses.append(address)
         if (
             len(addresses) != self._arity
             or len(inputs) != self._arity
             or not n
+            or not output
             or dtype not in self._allowed
             or not out.is_contiguous()
         ):

@@ -54,6 +54,12 @@ def as_tensor(value: Any, what: str) -> torch.Tensor:
         raise ValueError(
             f"{what} is a {type(value).__name__}; expected a torch tensor or a CuPy or NumPy array"
         )
+    if any(stride < 0 for stride in getattr(value, "strides", None) or ()):
+        # torch would abort the process instead of raising.
+        raise ValueError(
+            f"{what}: this {type(value).__name__} cannot be used without a copy: its strides are "
+            f"{tuple(value.strides)}; expected a contiguous array"
+        )
     try:
         return from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -100,6 +106,7 @@ def elementwise_check(kernel: str, names: Sequence[str], dtypes: Sequence[torch.
 
     def explain(inputs: Sequence[torch.Tensor], out: torch.Tensor | None) -> None:
         first = inputs[0]
+        expect(first.is_cuda or first.is_cpu, kernel, names[0], first, "a CUDA or CPU tensor")
         expect(first.dtype in allowed, kernel, names[0], first, f"a dtype of {listed}")
         same = f"{told(first.detach())} as {names[0]}" if first.is_contiguous() else ""
         for name, tensor in (
@@ -126,7 +133,9 @@ def elementwise_check(kernel: str, names: Sequence[str], dtypes: Sequence[torch.
     ) -> torch.Tensor:
         # The usual call passes on plain comparisons; words are looked for only when one fails.
         first = inputs[0]
-        if first.dtype in allowed and first.is_contiguous() and _alike(first, inputs[1:]):
+        here = first.is_cuda or first.is_cpu
+        fits = here and first.dtype in allowed and first.is_contiguous()
+        if fits and _alike(first, inputs[1:]):
             if out is None:
                 return torch.empty_like(first)
             if _alike(first, (out,)) and _apart(inputs, out):
@@ -139,12 +148,12 @@ def elementwise_check(kernel: str, names: Sequence[str], dtypes: Sequence[torch.
 
 def _alike(first: torch.Tensor, others: Sequence[torch.Tensor]) -> bool:
     """Return whether all `others` are contiguous, with the dtype, device and shape of `first`."""
-    dtype, device, shape = first.dtype, first.get_device(), first.shape
+    dtype, device, shape = first.dtype, first.device, first.shape
     for other in others:
         if (
             other.dtype is not dtype
             or not other.is_contiguous()
-            or other.get_device() != device
+            or other.device != device
             or other.shape != shape
         ):
             return False

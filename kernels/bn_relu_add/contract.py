@@ -34,13 +34,13 @@ def check(
     shape = x.shape
     expect(len(shape) == 4, NAME, "x", x, f"4 dimensions, {layout}")
     count = shape[3] if layout == "nhwc" else shape[1]
-    device = x.get_device()
+    device = x.device
     for name, table in (("scale", scale), ("shift", shift)):
         if (
             table.dtype is not torch.float32
             or table.dim() != 1
             or table.numel() != count
-            or table.get_device() != device
+            or table.device != device
             or not table.is_contiguous()
         ):
             expect(False, NAME, name, table, f"[{count}] float32 on {x.device}, contiguous")

@@ -35,11 +35,12 @@ def check(
     dtype = target(parameters)
     fits = (x.dtype is torch.float32) != (dtype is torch.float32) and x.dtype in FLOATS
     expect(fits, NAME, "x", x, "float32 to a half type, or a half type to float32")
+    expect(x.is_cuda or x.is_cpu, NAME, "x", x, "a CUDA or CPU tensor")
     expect(x.is_contiguous(), NAME, "x", x, "a contiguous tensor; call .contiguous()")
     if out is None:
         return torch.empty_like(x, dtype=dtype)
     expected = f"{list(x.shape)} {str(dtype).removeprefix('torch.')} on {x.device}, contiguous"
-    same = out.dtype is dtype and out.shape == x.shape and out.get_device() == x.get_device()
+    same = out.dtype is dtype and out.shape == x.shape and out.device == x.device
     expect(same and out.is_contiguous(), NAME, "out", out, expected)
     if x.data_ptr() == out.data_ptr() and x.numel():
         raise ValueError(f"{NAME}: out is the memory of x, whose elements have another size")

@@ -6,12 +6,13 @@ template <> struct Relu<float> {
     // Not fmaxf: it would turn NaN into 0. A comparison with NaN is false, so NaN is kept.
     __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; }
 };
+// Zero comes first: on a CPU, where the header computes it, the first of two equal zeros is taken.
 template <> struct Relu<__half> {
-    __device__ __half2 operator()(__half2 v) const { return __hmax2_nan(v, __float2half2_rn(0.0f)); }
+    __device__ __half2 operator()(__half2 v) const { return __hmax2_nan(__float2half2_rn(0.0f), v); }
 };
 template <> struct Relu<__nv_bfloat16> {
     __device__ __nv_bfloat162 operator()(__nv_bfloat162 v) const {
-        return __hmax2_nan(v, __float2bfloat162_rn(0.0f));
+        return __hmax2_nan(__float2bfloat162_rn(0.0f), v);
     }
 };
 
