@@ -68,7 +68,7 @@ class Store:
         """
         url = parse_address(address)
         with telling("open the store", url):
-            _prepare_file(url, read_only=read_only)
+            prepare_file(url, read_only=read_only)
             store = cls(url, make_engine(url, read_only=read_only), read_only=read_only)
             try:
                 store._check_version()
@@ -208,7 +208,8 @@ def _refuse_held(connection: Connection, run_id: str, revision: int) -> None:
         raise _HeldError(held.digest, held.recorded_at, revision)
 
 
-def _prepare_file(url: URL, *, read_only: bool) -> None:
+def prepare_file(url: URL, *, read_only: bool) -> None:
+    """Make sure that an SQLite store's file exists, and make it unless reading only."""
     path = file_of(url)
     if path is None or path.is_file():
         return
