@@ -4,16 +4,18 @@ Nothing expires: a new revision makes new entries, and the oldest are dropped. E
 snapshot first; the store's name and its revision are a part of the key, the open store is not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from dashboard.text import short
 from tracker import queries
 from tracker.errors import NotFoundError
 from tracker.model import Case, Commit, Result
@@ -170,6 +172,68 @@ def result(store: Store, run_id: str, case_key: str) -> Result | None:
     """Return one result of a run with its measurements, None where the run lacks the case."""
     found = queries.results(store, queries.find_run(store, run_id), cases=[case_key])
     return found[0] if found else None
+
+
+@cached
+def latest(store: Store, run_id: str) -> pd.DataFrame:
+    """Return the results of a run, one row a case, without measurements; numbers in base units."""
+    found = queries.results(store, queries.find_run(store, run_id), measurements=False)
+    return pd.DataFrame([_row(result) for result in found])
+
+
+def _row(result: Result) -> dict[str, str | float | bool | None]:
+    case, peaks, check = result.case, result.peaks, result.correctness
+    return {
+        "label": label(case),
+        "case_key": case.fingerprint,
+        "kernel": case.kernel,
+        "implementation": case.implementation,
+        "dtype": case.dtype,
+        "shape": shape(case),
+        "status": result.status.value,
+        "median_s": result.summary.median_s if result.summary else np.nan,
+        "count": result.summary.count if result.summary else 0,
+        "bytes_moved": _number(result.bytes_moved),
+        "flop": _number(result.flop),
+        "bandwidth": _number(result.bandwidth),
+        "copy_fraction": _number(result.copy_fraction),
+        "copy_bytes_per_s": _number(peaks.copy_bytes_per_s),
+        "copy_source": peaks.copy_source or "same-size copy in this run",
+        "theoretical_bytes_per_s": _number(peaks.theoretical_bytes_per_s),
+        "theoretical_flop_per_s": _number(peaks.theoretical_flop_per_s),
+        "checked": check.checked,
+        "passed": bool(check.passed),
+        "worst_error": _number(check.worst_error),
+        "bound": _number(check.bound),
+        "worst_ratio": _number(check.worst_ratio),
+        "detail": check.detail or result.reasons.get("correctness") or "",
+        "compile_s": _number(result.first_call.compile_s),
+        "warnings": "; ".join(warning.message for warning in result.warnings),
+    }
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def shape(case: Case) -> str:
+    """Return what a case measures apart from kernel, implementation and dtype."""
+    parameters = [f"{name}={value}" for name, value in sorted(case.parameters.items())]
+    odd = [] if case.alignment == "aligned" else [case.alignment]
+    version = [] if case.version == 1 else [f"v{case.version}"]
+    sizes = "x".join(map(str, case.shape))
+    return " ".join([f"[{sizes}]", *odd, *parameters, case.cache, *version])
+
+
+def named(runs: Iterable[RunInfo]) -> dict[str, RunInfo]:
+    """Return runs by a short name: commit and start, and the run's id where two share that."""
+    found: dict[str, RunInfo] = {}
+    for run in runs:
+        name = f"{short(run.sha)} {day(run.started)}"
+        changed = " changed" if run.checkout.dirty else ""
+        name += changed
+        found[f"{name} {run.run_id[:12]}" if name in found else name] = run
+    return found
 
 
 def label(case: Case) -> str:

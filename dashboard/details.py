@@ -68,6 +68,20 @@ def series_link(run: RunInfo, result: Result) -> Mapping[str, str]:
     }
 
 
+def short_facts(run: RunInfo) -> Sequence[str]:
+    """Return what identifies a run in one line."""
+    commit = run.checkout.commit
+    return (
+        f"commit {short(run.sha)}",
+        plain(commit.subject, 90) if commit else "",
+        plain(commit.author, 60) if commit else "",
+        plain(run.checkout.branch) if run.checkout.branch else "",
+        f"{data.day(run.started)} UTC",
+        "uncommitted changes" if run.checkout.dirty else "",
+        "recorded demo data" if run.demo else "",
+    )
+
+
 def run_facts(run: RunInfo) -> Sequence[Fact]:
     """Return what identifies a run: commit, subject, author, branch, time, device."""
     commit = run.checkout.commit

@@ -127,6 +127,48 @@ def choose_branch(names: Sequence[str], address: Address) -> str | None:
     return None if chosen == ALL else chosen
 
 
+def choose_run(
+    label: str,
+    key: str,
+    names: Mapping[str, str],
+    address: Address,
+    find: Callable[[str], str | None],
+    *,
+    default: int = 0,
+) -> str:
+    """Draw the choice of a run and return its id; `names` are ids by the name of each run.
+
+    A link may name a run by its id or its commit: `find` gives the name of it, None for none. Such
+    a value stands in the address under its name after one more script run, since a bound parameter
+    can only be set through the session after its widget exists.
+    """
+    pending = f"_pending_{key}"
+    if pending in st.session_state:
+        st.session_state[key] = st.session_state.pop(pending)
+    wanted = address.raw.get(key, [""])[0]
+    options = list(names)
+    linked = find(wanted) if wanted and wanted not in names else None
+    if linked is not None and linked in names:
+        st.session_state[key] = st.session_state[pending] = linked
+    else:
+        address.check(key, label, options)
+    chosen = st.selectbox(
+        label,
+        options,
+        index=min(default, len(options) - 1),
+        key=key,
+        bind="query-params",
+        width=260,
+    )
+    return names[str(chosen)]
+
+
+def settle() -> None:
+    """Run the script again where a link named a run in another way than the address shows it."""
+    if any(str(key).startswith("_pending_") for key in st.session_state):
+        st.rerun()
+
+
 def choose_cases(names: Sequence[str], address: Address) -> list[str]:
     """Draw the case filter and return up to six cases, none where none was chosen."""
     address.check("case", "Case", names)

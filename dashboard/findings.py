@@ -1,18 +1,16 @@
 """What asks for attention on one GPU model, as one table: what, how much, how sure, since when."""
 
 from collections.abc import Mapping
-from math import isnan
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.judging import Verdicts, certainty
-from dashboard.metrics import change
+from dashboard.judging import Verdicts
+from dashboard.metrics import certainty
 from dashboard.palette import OUTCOMES
-from dashboard.tables import verdict_column
+from dashboard.tables import shown_change, shown_rate, verdict_column
 from dashboard.text import ABSENT, plain, short
-from tracker import units
 from tracker.queries import RunInfo
 
 TREND_RUNS = 30
@@ -53,10 +51,10 @@ def table(
     shown = pd.DataFrame(
         {
             "verdict": [[OUTCOMES[outcome].text] for outcome in found["outcome"]],
-            "change": [_change(value) for value in found["effect"]],
+            "change": [shown_change(value) for value in found["effect"]],
             "case": found["label"],
-            "now": [_rate(value) for value in found["after"]],
-            "was": [_rate(value) for value in found["before"]],
+            "now": [shown_rate(value) for value in found["after"]],
+            "was": [shown_rate(value) for value in found["before"]],
             "sure": [certainty(value) for value in found["p_value"]],
             "since": [short(sha) for sha in found["sha"]],
             "subject": found["subject"],
@@ -88,11 +86,3 @@ def table(
     )
     rows = event["selection"]["rows"]
     return int(rows[0]) if rows else 0
-
-
-def _change(value: float) -> str:
-    return ABSENT if isnan(value) else change(value)
-
-
-def _rate(value: float) -> str:
-    return ABSENT if isnan(value) else units.bandwidth(value)

@@ -50,6 +50,11 @@ def cut(series: Series, window: Window) -> NDArray[np.int64]:
     return keep[np.isin(shas, list(wanted))]
 
 
+def has(series: Series, sha: str) -> bool:
+    """Return whether a series has a result of a commit, given by its id or the beginning of it."""
+    return bool(np.char.startswith(series.sha, sha).any())
+
+
 def values(series: Series, metric: Metric) -> tuple[Floats, Floats, Floats]:
     """Return median, lower and upper quartile of a metric, in base units."""
     if metric.name == "time":

@@ -7,20 +7,25 @@ from math import isnan, nan
 import pandas as pd
 
 from dashboard.data import cached, label
+from dashboard.metrics import change
+from dashboard.palette import OUTCOMES, Palette
 from dashboard.session import thresholds
 from dashboard.text import plain
 from tracker import queries
 from tracker.gate import Gate, compare_runs, judge_run
-from tracker.model import Result
+from tracker.model import Result, VerdictKind
 from tracker.reasons import ReasonCode
-from tracker.report.judged import OUTCOMES, Judged
+from tracker.report import judged as report
+from tracker.report.judged import Judged
 from tracker.report.verdicts import mean_change
 from tracker.store import Store
 
 NOT_RUN = "not run"
 # In the order of a report; a case that vanished asks for action as much as a slower one.
-ORDER = (*OUTCOMES[:3], NOT_RUN, *OUTCOMES[3:])
-_DECIDED = frozenset({"regression", "improvement", "incorrect", "error", NOT_RUN})
+ORDER = (*report.OUTCOMES[:3], NOT_RUN, *report.OUTCOMES[3:])
+_ALWAYS = ("regression", "improvement", "no change", "undecided", NOT_RUN)
+# What asks for attention: changed, wrong or missing.
+DECIDED = frozenset({"regression", "improvement", "incorrect", "error", NOT_RUN})
 _COLUMNS = (
     *("outcome", "label", "case_key", "kernel", "implementation", "dtype"),
     *("effect", "low", "high", "p_value", "detectable", "metric"),
@@ -48,7 +53,7 @@ class Verdicts:
     @property
     def decided(self) -> pd.DataFrame:
         """The rows that ask for attention: changed, wrong or missing."""
-        return self.rows[self.rows["outcome"].isin(_DECIDED)]
+        return self.rows[self.rows["outcome"].isin(DECIDED)]
 
 
 @cached
@@ -121,8 +126,39 @@ def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def certainty(p_value: float) -> str:
-    """Return how sure a change is, in words that fit a table: `p < 1e-9`, `p = 0.002`."""
-    if isnan(p_value):
-        return ""
-    return "p < 1e-9" if p_value < 1e-9 else f"p = {p_value:.1g}"
+def by_certainty(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with what is wrong first, then the surest, then the largest change."""
+    wrong = rows["outcome"].isin({"incorrect", "error", NOT_RUN})
+    keys = pd.DataFrame(
+        {"wrong": ~wrong, "p": rows["p_value"].fillna(2.0), "size": -rows["effect"].abs()}
+    )
+    return rows.loc[keys.sort_values(["wrong", "p", "size"], kind="stable").index]
+
+
+def kinds(rows: pd.DataFrame) -> list[str]:
+    """Return the kind of verdict of each row, undecided where the outcome is no kind."""
+    known = {str(kind) for kind in VerdictKind}
+    return [name if name in known else str(VerdictKind.UNDECIDED) for name in rows["outcome"]]
+
+
+def counts(verdicts: Verdicts, colours: Palette) -> list[tuple[str, str, str]]:
+    """Return how many cases came out how, and the mean change, for `facts.counts`."""
+    found = []
+    for name in (*_ALWAYS, "no baseline", "incorrect", "error"):
+        count = verdicts.count(name)
+        arrow, words = OUTCOMES[name].text.split(" ", 1)
+        if count or name in _ALWAYS:
+            found.append(
+                (f"{arrow} {count}", words, _shade(name, colours) if count else colours.muted)
+            )
+    if verdicts.mean is not None:
+        cases = "1 shared case" if verdicts.shared == 1 else f"{verdicts.shared} shared cases"
+        told = f"bandwidth, geometric mean of {cases}"
+        found.append((change(verdicts.mean), told, colours.text))
+    return found
+
+
+def _shade(name: str, colours: Palette) -> str:
+    if name == "improvement":
+        return colours.improvement
+    return colours.regression if name in DECIDED else colours.unchanged

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard import glossary, notices
+from dashboard import data, glossary, notices
 from dashboard.charts.base import Described
 from dashboard.data import Snapshot
 from dashboard.filters import Address
@@ -65,7 +65,11 @@ def _open(colours: Palette, address: Address) -> View | None:
             notices.no_store(name) if missing else notices.store_trouble(str(error)), colours
         )
         return None
-    return View(Snapshot(store, store.revision()), colours, address, time.time())
+    snapshot = Snapshot(store, store.revision())
+    if not data.models(snapshot):
+        notices.show(notices.empty_store(store.name), colours)
+        return None
+    return View(snapshot, colours, address, time.time())
 
 
 def _permanent_link(page: PageInfo, parameters: Parameters) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
 from tracker import units
@@ -59,3 +60,10 @@ def change(effect: float) -> str:
     value = effect * 100
     decimals = 1 if abs(value) >= 1 else 2
     return f"{value:+.{decimals}f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def certainty(p_value: float) -> str:
+    """Return how sure a change is, in words that fit a table: `p < 1e-9`, `p = 0.002`."""
+    if isnan(p_value):
+        return ""
+    return "p < 1e-9" if p_value < 1e-9 else f"p = {p_value:.1g}"

@@ -1,5 +1,6 @@
 """What a page says when it has no, old or partial data: what is the case, and what to do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -99,6 +100,39 @@ def no_longer_measured(case: str, since: str) -> Notice:
         "No longer measured",
         f"{case} has not been measured since {since}.",
         tone=Tone.WARNING,
+    )
+
+
+def other_environment(differs: Sequence[str]) -> Notice:
+    """Return what to say of two runs in environments that are not comparable."""
+    return Notice(
+        "These runs are not comparable",
+        f"Their environments differ in {'; '.join(differs)}. Nothing below is a verdict on code: "
+        "measure the base again in the environment of the head.",
+        tone=Tone.WARNING,
+    )
+
+
+def other_board() -> Notice:
+    """Return what to say of two runs on two boards of one model."""
+    return Notice(
+        "Two boards of one model",
+        "Boards differ by about a percent in time, so these runs are judged by the fraction of "
+        "their own copy bandwidth.",
+    )
+
+
+def same_run() -> Notice:
+    """Return what to say when both sides are one run."""
+    return Notice("Both sides are the same run", "Choose another base.", tone=Tone.WARNING)
+
+
+def no_roofline() -> Notice:
+    """Return what to say where nothing can be placed under a roof."""
+    return Notice(
+        "Nothing to place",
+        "A roofline needs a bandwidth roof (a measured copy or a theoretical peak) and cases with "
+        "a time, bytes and FLOP; this run has none for these filters.",
     )
 
 

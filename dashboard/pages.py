@@ -94,6 +94,6 @@ RUNS = PageInfo(
     "Every run with its environment, device states and raw measurements, and why it can or cannot "
     "be compared with the newest one.",
     ("run", "environment", "measurement", "case"),
-    ("gpu", "branch", "run"),
+    ("gpu", "branch", "run", "tab", "case"),
 )
 PAGES = (OVERVIEW, SERIES, COMPARE, CHANGES, KERNELS, ROOFLINE, CORRECTNESS, RUNS)

@@ -1,11 +1,15 @@
 """Tables: which columns, under which headings, in which units, and the same rows for export."""
 
+from math import isnan
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dashboard.metrics import certainty, change
 from dashboard.palette import OUTCOMES
+from dashboard.text import ABSENT
+from tracker import units
 
 _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
@@ -61,5 +65,260 @@ def series_table(points: pd.DataFrame, *, key: str) -> None:
             "note": "Note",
             "author": "Author",
             "subject": "Subject",
+        },
+    )
+
+
+def verdict_table(rows: pd.DataFrame, *, key: str) -> int:
+    """Draw verdicts and return the place of the selected row, the first without a selection."""
+    shown = pd.DataFrame(
+        {
+            "verdict": [[OUTCOMES[name].text] for name in rows["outcome"]],
+            "change": [shown_change(value) for value in rows["effect"]],
+            "interval": [
+                ABSENT if isnan(low) else f"{change(low)} to {change(high)}"
+                for low, high in zip(rows["low"], rows["high"], strict=True)
+            ],
+            "case": rows["label"].to_list(),
+            "was": [shown_rate(value) for value in rows["base_bandwidth"]],
+            "now": [shown_rate(value) for value in rows["head_bandwidth"]],
+            "sure": [certainty(value) for value in rows["p_value"]],
+            "reason": rows["reason"].to_list(),
+        }
+    )
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Verdicts case by case, the surest first.",
+        column_config={
+            "verdict": verdict_column(),
+            "change": st.column_config.TextColumn("Change", alignment="right"),
+            "interval": "Interval",
+            "case": "Case",
+            "was": "Base",
+            "now": "Head",
+            "sure": "Certainty",
+            "reason": st.column_config.TextColumn("Reason", width="large"),
+        },
+    )
+    rows_selected = event["selection"]["rows"]
+    return int(rows_selected[0]) if rows_selected else 0
+
+
+def verdict_export(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts for a file, in base units, under the names that the reports use."""
+    names = {
+        "label": "case",
+        "case_key": "fingerprint",
+        "kernel": "kernel",
+        "implementation": "implementation",
+        "dtype": "dtype",
+        "head_s": "time_s",
+        "base_s": "baseline_time_s",
+        "head_bandwidth": "bandwidth_bytes_per_s",
+        "effect": "bandwidth_change",
+        "low": "bandwidth_change_low",
+        "high": "bandwidth_change_high",
+        "metric": "metric",
+        "p_value": "p_value",
+        "detectable": "detectable_loss",
+        "outcome": "outcome",
+        "reason": "reasons",
+    }
+    return rows[list(names)].rename(columns=names)
+
+
+def shown_change(value: float) -> str:
+    """Return a relative change, a dash where there is none."""
+    return ABSENT if isnan(value) else change(value)
+
+
+def shown_rate(value: float) -> str:
+    """Return a bandwidth, a dash where there is none."""
+    return ABSENT if isnan(value) else units.bandwidth(value)
+
+
+# Names in files, by the columns of `data.latest` and what the pages add to it.
+CORRECTNESS_NAMES = {
+    "label": "case",
+    "case_key": "fingerprint",
+    "status": "status",
+    "checked": "checked",
+    "passed": "passed",
+    "worst_error": "worst_error",
+    "bound": "bound",
+    "worst_ratio": "worst_ratio",
+    "detail": "detail",
+}
+ROOFLINE_NAMES = {
+    "label": "case",
+    "case_key": "fingerprint",
+    "implementation": "implementation",
+    "bytes_moved": "bytes_moved",
+    "flop": "flop",
+    "median_s": "time_s",
+    "bandwidth": "bandwidth_bytes_per_s",
+    "intensity": "intensity_flop_per_byte",
+    "flop_per_s": "flop_per_s",
+    "attained": "fraction_of_roof",
+}
+LADDER_NAMES = {
+    "label": "case",
+    "case_key": "fingerprint",
+    "implementation": "implementation",
+    "status": "status",
+    "median_s": "time_s",
+    "bandwidth": "bandwidth_bytes_per_s",
+    "copy_fraction": "copy_fraction",
+    "peak": "fraction_of_theoretical_peak",
+    "speedup": "speedup",
+    "compile_s": "compile_s",
+}
+
+
+def correctness_table(rows: pd.DataFrame, *, key: str) -> None:
+    """Draw what was checked, the refused ones first."""
+    order = rows.sort_values(["passed", "worst_ratio"], ascending=[True, False], kind="stable")
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        order[["label", "status", "checked", "worst_ratio", "worst_error", "bound", "detail"]],
+        hide_index=True,
+        key=key,
+        alt="Every case with its worst error and bound, refused ones first.",
+        column_config={
+            "label": "Case",
+            "status": "Status",
+            "checked": "Checked",
+            "worst_ratio": number("Error / bound", format="%.3g"),
+            "worst_error": number("Worst error", format="%.3g"),
+            "bound": number("Bound", format="%.3g"),
+            "detail": st.column_config.TextColumn("Detail", width="large"),
+        },
+    )
+
+
+def roofline_table(fit: pd.DataFrame, *, key: str) -> None:
+    """Draw the cases of a roofline, the farthest below the roof first."""
+    number = st.column_config.NumberColumn
+    shown = fit.sort_values("attained").assign(
+        gbps=fit["bandwidth"] / 1e9, gflops=fit["flop_per_s"] / 1e9, of_roof=fit["attained"] * 100
+    )
+    columns = ["label", "of_roof", "gbps", "intensity", "gflops", "bytes_text", "flop_text"]
+    st.dataframe(
+        shown[columns],
+        hide_index=True,
+        key=key,
+        alt="The cases of the roofline, the farthest below the roof first.",
+        column_config={
+            "label": "Case",
+            "of_roof": number("% of copy roof", format="%.1f"),
+            "gbps": number("GB/s", format="%.1f"),
+            "intensity": number("FLOP/byte", format="%.4f"),
+            "gflops": number("GFLOP/s", format="%.1f"),
+            "bytes_text": st.column_config.TextColumn("Bytes moved", alignment="right"),
+            "flop_text": st.column_config.TextColumn("FLOP", alignment="right"),
+        },
+    )
+
+
+def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
+    """Draw the implementations of one case, the fastest first."""
+    number = st.column_config.NumberColumn
+    shown = rungs.assign(
+        us=rungs["median_s"] * 1e6,
+        gbps=rungs["bandwidth"] / 1e9,
+        copy=rungs["copy_fraction"] * 100,
+        of_peak=rungs["peak"] * 100,
+    )
+    columns = ["implementation", "us", "gbps", "copy", "of_peak", "speedup", "compile_s", "status"]
+    st.dataframe(
+        shown[[*columns, "warnings"]],
+        hide_index=True,
+        key=key,
+        alt="The implementations of one case, the fastest first.",
+        column_config={
+            "implementation": "Implementation",
+            "us": number("Time (us)", format="%.3f"),
+            "gbps": number("GB/s", format="%.1f"),
+            "copy": number("% of copy", format="%.1f"),
+            "of_peak": number("% of peak", format="%.1f"),
+            "speedup": number(f"Times {plain_name}", format="%.2f"),
+            "compile_s": number("Compile (s)", format="%.2f"),
+            "status": "Status",
+            "warnings": "Warnings",
+        },
+    )
+
+
+RESULT_NAMES = {
+    "label": "case",
+    "case_key": "fingerprint",
+    "kernel": "kernel",
+    "implementation": "implementation",
+    "dtype": "dtype",
+    "status": "status",
+    "median_s": "time_s",
+    "count": "measurements",
+    "bytes_moved": "bytes_moved",
+    "flop": "flop",
+    "bandwidth": "bandwidth_bytes_per_s",
+    "copy_fraction": "copy_fraction",
+    "copy_bytes_per_s": "copy_bytes_per_s",
+    "warnings": "warnings",
+}
+
+
+def run_table(rows: pd.DataFrame, *, key: str) -> int | None:
+    """Draw runs and return the place of the selected row, None without a selection."""
+    event = st.dataframe(
+        rows,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        height=300,
+        alt="Runs, newest first.",
+        column_config={
+            "sha": "Commit",
+            "started": "Started (UTC)",
+            "gpu": "GPU model",
+            "branch": "Branch",
+            "subject": st.column_config.TextColumn("Subject", width="medium"),
+            "author": "Author",
+            "results": "Results",
+            "statuses": "Statuses",
+            "state": "State",
+            "device": "Device",
+        },
+    )
+    rows_selected = event["selection"]["rows"]
+    return int(rows_selected[0]) if rows_selected else None
+
+
+def result_table(rows: pd.DataFrame, *, key: str) -> None:
+    """Draw the results of a run in the order of its record."""
+    number = st.column_config.NumberColumn
+    shown = rows.assign(
+        us=rows["median_s"] * 1e6,
+        gbps=rows["bandwidth"] / 1e9,
+        copy=rows["copy_fraction"] * 100,
+    )
+    st.dataframe(
+        shown[["label", "status", "us", "gbps", "copy", "count", "detail", "warnings"]],
+        hide_index=True,
+        key=key,
+        alt="Every result of the run.",
+        column_config={
+            "label": "Case",
+            "status": "Status",
+            "us": number("Time (us)", format="%.3f"),
+            "gbps": number("GB/s", format="%.1f"),
+            "copy": number("% of copy", format="%.1f"),
+            "count": number("Measurements", format="%d"),
+            "detail": "Detail",
+            "warnings": "Warnings",
         },
     )

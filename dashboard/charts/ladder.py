@@ -35,7 +35,7 @@ def ladder_chart(
     base = alt.Chart(shown)
     layers = [
         base.mark_bar(color=colours.lines[1], opacity=0.55, height=16).encode(x=x, y=y),
-        base.mark_text(align="left", dx=5, color=colours.text).encode(x=x, y=y, text="text:N"),
+        base.mark_text(align="left", color=colours.text).encode(x=alt.value(6), y=y, text="text:N"),
     ]
     if reference is not None:
         rule = alt.Chart(pd.DataFrame({"scaled": [reference / scale.per], "what": ["copy"]}))

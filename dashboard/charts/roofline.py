@@ -59,7 +59,7 @@ def _span(
     if peak_flop_per_s is not None:
         known += [ridge_point(roof, peak_flop_per_s) for roof in roofs]
     known = known or [0.1, 1.0]
-    return min(known) / 2, max(known) * 4
+    return min(known) / 2, max(known) * 2
 
 
 def _log_x(column: str, low: float, high: float) -> alt.X:

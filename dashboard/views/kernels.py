@@ -1,7 +1,124 @@
-"""kernels."""
+"""Kernels: every implementation of one kernel side by side, on one GPU and across GPU models."""
 
-from dashboard import layout
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, details, exports, facts, filters, layout, notices
+from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
+from dashboard.filters import ALL, BRANCH, DTYPE, GPU, KERNEL, Facet
+from dashboard.layout import Parameters, View
+from dashboard.metrics import METRICS, Metric, percent
 from dashboard.pages import KERNELS
+from dashboard.palette import MAX_LINES
+from dashboard.tables import LADDER_NAMES, ladder_table
+from dashboard.text import short
+from tracker.queries import RunInfo
+
+_SHAPE = Facet("shape", "Shape", optional=False, width=300)
+_COLUMNS = {"bandwidth": "bandwidth", "time": "median_s", "copy": "copy_fraction"}
+# What the others are compared with: the plain form that a user would write.
+_PLAIN = "torch"
+
+
+def body(view: View) -> Parameters:
+    """Draw the page and return the parameters of its permanent link."""
+    names = [model.name for model in data.models(view.snapshot)]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        gpu = filters.choose_named(GPU, names, view.address)
+        branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
+        run = data.newest(view.snapshot, gpu, branch)
+        if run is None:
+            notices.show(notices.nothing_for(("the branch",)), view.colours)
+            return {GPU.key: gpu}
+        found = data.latest(view.snapshot, run.run_id)
+        kernel = filters.choose_named(KERNEL, sorted(set(found["kernel"])), view.address)
+        found = found[found["kernel"] == kernel]
+        dtype = filters.choose_named(DTYPE, sorted(set(found["dtype"])), view.address)
+        found = found[found["dtype"] == dtype]
+        shapes = _shapes(found)
+        shape = filters.choose_named(_SHAPE, shapes, view.address)
+        metric = METRICS[filters.pick("Metric", "metric", list(METRICS), view.address)]
+    facts.line(("newest run", *details.short_facts(run)), view.colours)
+    _ladder(view, run, found[found["shape"] == shape], metric)
+    _sweep(view, found, metric)
+    _models(view, branch, kernel, dtype, shape)
+    return {
+        GPU.key: gpu,
+        BRANCH.key: branch or ALL,
+        KERNEL.key: kernel,
+        DTYPE.key: dtype,
+        _SHAPE.key: shape,
+        "metric": metric.name,
+    }
+
+
+def _shapes(found: pd.DataFrame) -> list[str]:
+    """Return the shapes with most implementations first, among those the largest."""
+    order = found.groupby("shape").agg(
+        several=("implementation", "nunique"), moved=("bytes_moved", "max")
+    )
+    return [str(name) for name in order.sort_values(["several", "moved"], ascending=False).index]
+
+
+def _ladder(view: View, run: RunInfo, rungs: pd.DataFrame, metric: Metric) -> None:
+    values = rungs.assign(value=rungs[_COLUMNS[metric.name]])
+    known = values.dropna(subset=["value"])
+    st.subheader("Side by side", anchor=False)
+    if len(known):
+        copy = known["copy_bytes_per_s"].median()
+        reference = {"bandwidth": copy, "copy": 1.0}.get(metric.name)
+        layout.chart(ladder_chart(known, metric, view.colours, reference), key="ladder")
+        if reference is not None:
+            st.caption("Dashed: a copy of the same size in the same run.")
+    plain_s = rungs.loc[rungs["implementation"] == _PLAIN, "median_s"]
+    base = float(plain_s.iloc[0]) if len(plain_s) else float("nan")
+    table = values.assign(
+        peak=values["bandwidth"] / values["theoretical_bytes_per_s"],
+        speedup=base / values["median_s"],
+    ).sort_values("median_s")
+    ladder_table(table, _PLAIN, key="ladder-table")
+    export = table[list(LADDER_NAMES)].rename(columns=LADDER_NAMES)
+    exports.button(
+        "CSV",
+        lambda: exports.csv(export),
+        exports.file_name("kernels", short(run.sha), data.day(view.now)[:10]),
+    )
+
+
+def _sweep(view: View, found: pd.DataFrame, metric: Metric) -> None:
+    aligned = found[~found["shape"].str.contains("in+", regex=False)]
+    sizes = aligned.assign(value=aligned[_COLUMNS[metric.name]]).dropna(subset=["value"])
+    if sizes["bytes_moved"].nunique() < 2:
+        return
+    st.subheader("Over sizes", anchor=False)
+    names = sorted(set(sizes["implementation"]))
+    layout.chart(sweep_chart(sizes, metric, view.colours), key="sweep")
+    told = ["aligned shapes only"]
+    if len(names) > MAX_LINES:
+        told.append(f"{MAX_LINES} of {len(names)} implementations")
+    facts.line(told, view.colours)
+
+
+def _models(view: View, branch: str | None, kernel: str, dtype: str, shape: str) -> None:
+    parts = []
+    for model in data.models(view.snapshot):
+        run = data.newest(view.snapshot, model.name, branch)
+        if run is None:
+            continue
+        found = data.latest(view.snapshot, run.run_id)
+        same = found[
+            (found["kernel"] == kernel) & (found["dtype"] == dtype) & (found["shape"] == shape)
+        ]
+        parts.append(same.assign(gpu_model=model.name))
+    rows = pd.concat(parts, ignore_index=True)
+    rows = rows.assign(fraction=rows["bandwidth"] / rows["theoretical_bytes_per_s"])
+    rows = rows.dropna(subset=["fraction"])
+    if rows["gpu_model"].nunique() < 2:
+        return
+    st.subheader("Across GPU models", anchor=False)
+    rows = rows.assign(text=[percent(value) for value in rows["fraction"]])
+    layout.chart(models_chart(rows, view.colours), key="models")
+
 
 if __name__ == "__main__":
-    layout.draw(KERNELS, lambda _: {})
+    layout.draw(KERNELS, body)

@@ -11,11 +11,9 @@ from dashboard.filters import ALL, BRANCH, GPU
 from dashboard.history import Window
 from dashboard.judging import Verdicts
 from dashboard.layout import Parameters, View
-from dashboard.metrics import BANDWIDTH, change
+from dashboard.metrics import BANDWIDTH
 from dashboard.pages import OVERVIEW, RUNS
-from dashboard.palette import OUTCOMES, Palette
-from dashboard.text import ago, plain, short
-from tracker.model import VerdictKind
+from dashboard.text import ago
 from tracker.queries import RunInfo
 
 _WINDOW = Window("commits", 50)
@@ -27,9 +25,6 @@ _MAX_MODELS = 4
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
     names = [model.name for model in data.models(view.snapshot)]
-    if not names:
-        notices.show(notices.empty_store(view.snapshot.store.name), view.colours)
-        return {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         gpu = filters.choose_named(GPU, [ALL, *names], view.address)
         shown = names if gpu == ALL else [gpu]
@@ -48,7 +43,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
         return
     _freshness(view, run)
     verdicts = judging.of_run(view.snapshot, run.run_id)
-    facts.counts(_counts(verdicts, view.colours))
+    facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
     if not brief:
@@ -56,15 +51,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
 
 
 def _freshness(view: View, run: RunInfo) -> None:
-    commit = run.checkout.commit
-    told = (
-        f"last run {ago(view.now - run.started)}",
-        f"commit {short(run.sha)}",
-        plain(commit.subject, 90) if commit else "",
-        plain(commit.author, 60) if commit else "",
-        plain(run.checkout.branch) if run.checkout.branch else "",
-        "recorded demo data" if run.demo else "",
-    )
+    told = (f"last run {ago(view.now - run.started)}", *details.short_facts(run))
     with st.container(horizontal=True, vertical_alignment="center"):
         facts.line(told, view.colours)
         st.page_link(
@@ -73,28 +60,6 @@ def _freshness(view: View, run: RunInfo) -> None:
             query_params={"gpu": run.gpu_model, "run": run.run_id},
             width="content",
         )
-
-
-def _counts(verdicts: Verdicts, colours: Palette) -> list[tuple[str, str, str]]:
-    shades = {
-        "regression": colours.verdict(VerdictKind.REGRESSION),
-        "incorrect": colours.verdict(VerdictKind.REGRESSION),
-        "error": colours.verdict(VerdictKind.REGRESSION),
-        judging.NOT_RUN: colours.verdict(VerdictKind.REGRESSION),
-        "improvement": colours.verdict(VerdictKind.IMPROVEMENT),
-    }
-    always = ("regression", "improvement", "no change", "undecided", judging.NOT_RUN)
-    found = []
-    for name in (*always, "no baseline", "incorrect", "error"):
-        count = verdicts.count(name)
-        arrow, words = OUTCOMES[name].text.split(" ", 1)
-        if count or name in always:
-            shade = shades.get(name, colours.unchanged) if count else colours.muted
-            found.append((f"{arrow} {count}", words, shade))
-    if verdicts.mean is not None:
-        words = f"bandwidth, geometric mean of {verdicts.shared} shared cases"
-        found.append((change(verdicts.mean), words, colours.text))
-    return found
 
 
 def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:

@@ -1,7 +1,7 @@
 """Series: one case or up to six of a kernel over commits or dates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -36,14 +36,14 @@ class Choice:
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
     catalogue = data.catalogue(view.snapshot)
-    if not catalogue:
-        notices.show(notices.empty_store(view.snapshot.store.name), view.colours)
-        return {}
     choice = _choose(view, catalogue)
     look = _look(view)
     several = [
         data.series(view.snapshot, key, choice.gpu, choice.branch) for key in choice.cases.values()
     ]
+    if choice.window.until and not any(history.has(s, choice.window.until) for s in several):
+        notices.show(notices.not_found("commit", choice.window.until), view.colours)
+        choice = replace(choice, window=replace(choice.window, until=None))
     loaded = history.load(view.snapshot, several, choice.window, METRICS[look["metric"]])
     if not len(loaded.points):
         notices.show(notices.nothing_for(("the branch", "the window")), view.colours)

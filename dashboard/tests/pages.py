@@ -1,0 +1,51 @@
+"""What a page shows, as plain values that a test can compare."""
+
+import io
+import json
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from streamlit.testing.v1 import AppTest
+
+
+def html(page: AppTest) -> str:
+    """Return all HTML of a page, as sent to the browser."""
+    return "\n".join(element.proto.body for element in page.get("html"))
+
+
+def codes(page: AppTest) -> list[str]:
+    """Return the texts in code blocks."""
+    return [str(code.value) for code in page.code]
+
+
+def table(page: AppTest, place: int = 0) -> pd.DataFrame:
+    """Return a table of the page."""
+    frame: pd.DataFrame = page.dataframe[place].value
+    return frame
+
+
+def chart(page: AppTest, place: int = 0) -> tuple[dict[str, Any], str, list[pd.DataFrame]]:
+    """Return a chart's specification, its sentence, and its data."""
+    proto = page.get("vega_lite_chart")[place].proto
+    frames = [read(dataset.data.data) for dataset in proto.datasets]
+    return json.loads(proto.spec), proto.alt, frames
+
+
+def read(stream: bytes) -> pd.DataFrame:
+    """Return a frame from an Arrow stream."""
+    frame: pd.DataFrame = pa.ipc.open_stream(io.BytesIO(stream)).read_pandas()
+    return frame
+
+
+def links(page: AppTest) -> dict[str, str]:
+    """Return the links to other pages: label to path and parameters."""
+    return {
+        link.proto.label: f"{link.proto.page}?{link.proto.query_string}"
+        for link in page.get("page_link")
+    }
+
+
+def permanent(page: AppTest) -> str:
+    """Return the permanent link of the page."""
+    return next(text for text in codes(page) if text.startswith(("/", "http")) and "?" in text)
