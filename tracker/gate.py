@@ -48,7 +48,12 @@ def judge_run(
     """
     # What was changed on top of a commit is judged against that commit.
     line = _line(store, run, ancestors)
-    found = candidates(store, run, ancestors=line)
+    found = [
+        info
+        for info in candidates(store, run, ancestors=line)
+        # Runs of one session, each on a device of its own, began together.
+        if info.started_at != run.started_at
+    ]
     earlier = {info.number: info for info in found}
     others = () if found else candidates(store, run, ancestors=line, any_environment=True)
     measured = results(store, run)

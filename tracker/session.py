@@ -1,8 +1,9 @@
 """One measuring session: facts at its start, recording and judging at its end; no pytest here."""
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tracker.report.verdicts import TEXT_LIMIT, Heading, verdict_document
 from tracker.store import Store
 
 _MAX_TEXT = 2000
+_PART = "a part of the suite"
 # Commits told to the store after each recording, so that series know their order.
 _LEARNED = 200
 
@@ -75,6 +77,15 @@ class Session:
         problems = tuple(f"not recorded: {problem}" for problem in collected.problems)
         if not collected.envelopes:
             return Ending((), _nothing_code(problems), (*problems, _nothing(collected)))
+        runs = self._runs(collected, partial)
+        try:
+            with Store.open(self.config.store.url) as store:
+                return self._recorded(store, runs, problems)
+        except StoreError as error:
+            lines = (*problems, str(error), *self._rescue(runs))
+            return Ending((), error.exit_code, lines)
+
+    def _runs(self, collected: Collected, partial: str | None) -> tuple[Run, ...]:
         runs = assemble(
             collected.envelopes,
             self.checkout,
@@ -84,14 +95,18 @@ class Session:
             complete=partial is None,
             command=self.command,
             ci=self.ci,
-            notes=() if partial is None else (f"a part of the suite: {partial}",),
+            notes=() if partial is None else (f"{_PART}: {partial}",),
         )
-        try:
-            with Store.open(self.config.store.url) as store:
-                return self._recorded(store, runs, problems)
-        except StoreError as error:
-            lines = (*problems, str(error), *self._rescue(runs))
-            return Ending((), error.exit_code, lines)
+        # Workers that took boards of one model in turn each measured a part.
+        devices = Counter(run.environment.fingerprint for run in runs)
+        return tuple(
+            replace(
+                run, complete=False, notes=(*run.notes, f"{_PART}: spread over {count} devices")
+            )
+            if (count := devices[run.environment.fingerprint]) > 1
+            else run
+            for run in runs
+        )
 
     def _recorded(self, store: Store, runs: Sequence[Run], problems: tuple[str, ...]) -> Ending:
         for run in runs:
