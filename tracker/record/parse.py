@@ -52,7 +52,7 @@ def parse_run(data: object, name: str = "record") -> Run:
     document: Any = parse_json(data, name) if isinstance(data, bytes) else data
     check_document(document, "run", name)
     results = tuple(result_from(item) for item in document["results"])
-    _refuse_twice(results, name)
+    refuse_twice(results, name)
     return Run(
         run_id=document["run_id"],
         started_at=document["started_at"],
@@ -80,7 +80,8 @@ def parse_envelope(data: object, name: str = "envelope") -> Envelope:
     )
 
 
-def _refuse_twice(results: tuple[Result, ...], name: str) -> None:
+def refuse_twice(results: tuple[Result, ...], name: str) -> None:
+    """Raise RecordError for a case that stands in a run more than once."""
     first: dict[str, int] = {}
     for index, result in enumerate(results):
         earlier = first.setdefault(result.case.fingerprint, index)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def parse_json(data: bytes, name: str) -> object:
             parse_int=_bounded,
         )
         if _SUSPECT.search(data):
-            _refuse_unstorable(value)
+            _refuse_unstorable(value, "")
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise RecordError(f"cannot read {name}: not JSON at {where}: {error.msg}") from error
@@ -94,23 +93,43 @@ def _bounded(text: str) -> int:
     return value
 
 
-def _refuse_unstorable(value: object) -> None:
-    stack: list[object] = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            if _UNSTORABLE.search(item):
-                raise _RefusedError(f"text {shorten(item)} holds NUL or half of a surrogate pair")
-        elif isinstance(item, dict):
-            stack.extend(_both(item.items()))
-        elif isinstance(item, list):
-            stack.extend(item)
+def check_plain(value: object, name: str) -> None:
+    """Raise RecordError unless `value`, made in memory, is what strict JSON could have given.
+
+    Measurements are left to their own check, being many.
+    """
+    try:
+        _refuse_unstorable(value, "")
+    except _RefusedError as error:
+        raise RecordError(f"cannot read {name}: {error}") from error
 
 
-def _both(items: Iterable[tuple[object, object]]) -> Iterable[object]:
-    for key, value in items:
-        yield key
-        yield value
+def _refuse_unstorable(value: object, path: str) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_unstorable(key, path)
+            if key != "measurements_s":
+                _refuse_unstorable(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_unstorable(item, f"{path}[{index}]")
+    elif value is not None:
+        _refuse_scalar(value, path or "the document")
+
+
+def _refuse_scalar(value: object, path: str) -> None:
+    if isinstance(value, str):
+        if _UNSTORABLE.search(value):
+            raise _RefusedError(
+                f"{path}: text {shorten(value)} holds NUL or half of a surrogate pair"
+            )
+    elif isinstance(value, float):
+        if not isfinite(value):
+            raise _RefusedError(f"{path} is {value}; expected null with a reason under `reasons`")
+    elif not isinstance(value, int):
+        raise _RefusedError(f"{path} is {shorten(value)}; expected plain data")
+    elif not -_INT64 <= value < _INT64:
+        raise _RefusedError(f"{path}: integer {shorten(value)} is beyond 64 bits")
 
 
 def shorten(value: object, limit: int = 60) -> str:

@@ -6,6 +6,7 @@ from copy import deepcopy
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from typing import Any
 
 import fastjsonschema
@@ -143,6 +144,8 @@ def _check_numbers(sample: Sequence[object], path: str) -> None:
         raise _InconsistentError(
             f"{path}.measurements_s[{index}] must be a number; found {shorten(sample[index])}"
         )
+    if not all(map(isfinite, sample)):  # type: ignore[arg-type]
+        raise _InconsistentError(f"{path}.measurements_s holds a value that is not finite")
     smallest = min(sample)  # type: ignore[type-var]
     if not smallest > 0:  # type: ignore[operator]
         raise _InconsistentError(

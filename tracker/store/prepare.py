@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from tracker.model import Case, Run
-from tracker.record.dump import canonical, digest, dump_environment, dump_header
+from tracker.record.dump import canonical, digest, dump_environment, dump_header, dump_run
+from tracker.record.parse import refuse_twice
+from tracker.record.strict import check_plain, shorten
+from tracker.record.validate import check_document
 from tracker.store.codec import pack, pack_readings
 from tracker.store.parts import split
 
@@ -44,7 +47,16 @@ class Prepared:
 
 
 def prepare(run: Run) -> Prepared:
-    """Return a run's rows."""
+    """Return a run's rows.
+
+    Raises RecordError for a run that no record could hold: a store takes nothing that it could not
+    give back, whoever made the run.
+    """
+    name = f"run {shorten(run.run_id)}"
+    document = dump_run(run)
+    check_plain(document, name)
+    check_document(document, "run", name)
+    refuse_twice(run.results, name)
     header = dump_header(run)
     environment = canonical(dump_environment(run.environment))
     facts: dict[str, tuple[str | None, str]] = {}

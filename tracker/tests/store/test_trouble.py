@@ -267,3 +267,24 @@ def test_measurements_that_do_not_fit_their_columns_are_told(store: Store) -> No
     result = replace(make_result(), bytes_moved=2**63 - 1)
     assert store.record(make_run(results=(result,))).inserted
     assert queries.load_run(store, "run-00000001").results == (result,)
+
+
+@pytest.mark.parametrize(
+    ("run", "part"),
+    [
+        (make_run("short"), "run_id must match"),
+        (make_run(started_at="2026-03-01T00:00:00"), "started_at must match"),
+        (make_run(results=(make_result(median_cycles=float("nan")),)), "median_cycles"),
+        (make_run(results=(make_result(bytes_moved=1 << 63),)), "bytes_moved"),
+        (make_run(results=(make_result(timer="x" * 3000),)), "timer must be shorter"),
+        (make_run(results=(make_result(timer="a\x00b"),)), "timer"),
+        (make_run(results=(make_result(timer="\ud800"),)), "timer"),
+        (make_run(results=(make_result(), make_result())), "results[1].case is that of results[0]"),
+        (make_run(results=(make_result(bytes_moved=object()),)), "bytes_moved"),
+    ],
+)
+def test_a_run_that_no_record_could_hold_is_refused(store: Store, run: Run, part: str) -> None:
+    with pytest.raises(RecordError, match="cannot read run") as caught:
+        store.record(run)
+    assert part in str(caught.value)
+    assert store.revision() == 0
