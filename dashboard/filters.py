@@ -24,6 +24,8 @@ WINDOWS: dict[str, tuple[str, int]] = {
     "everything": ("commits", 0),
 }
 _WINDOW = "50 commits"
+# What a script run leaves for the next one, in the session.
+_PENDING, _KEPT = "_pending_", "_kept_notices"
 _TRUNKS = ("main", "master", "trunk")
 MAX_SERIES = 6
 
@@ -70,7 +72,8 @@ class Address:
     @classmethod
     def read(cls) -> "Address":
         """Return the parameters of this script run; call it before the widgets are made."""
-        return cls({key: st.query_params.get_all(key) for key in st.query_params})
+        kept = st.session_state.pop(_KEPT, [])
+        return cls({key: st.query_params.get_all(key) for key in st.query_params}, kept)
 
     def check(self, key: str, label: str, valid: Sequence[str]) -> None:
         """Keep a notice for each value of a parameter that is no option here."""
@@ -142,7 +145,7 @@ def choose_run(
     a value stands in the address under its name after one more script run, since a bound parameter
     can only be set through the session after its widget exists.
     """
-    pending = f"_pending_{key}"
+    pending = _PENDING + key
     if pending in st.session_state:
         st.session_state[key] = st.session_state.pop(pending)
     wanted = address.raw.get(key, [""])[0]
@@ -163,9 +166,10 @@ def choose_run(
     return names[str(chosen)]
 
 
-def settle() -> None:
+def settle(address: Address) -> None:
     """Run the script again where a link named a run in another way than the address shows it."""
-    if any(str(key).startswith("_pending_") for key in st.session_state):
+    if any(str(key).startswith(_PENDING) for key in st.session_state):
+        st.session_state[_KEPT] = address.notices
         st.rerun()
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pyarrow as pa
@@ -49,3 +50,11 @@ def links(page: AppTest) -> dict[str, str]:
 def permanent(page: AppTest) -> str:
     """Return the permanent link of the page."""
     return next(text for text in codes(page) if text.startswith(("/", "http")) and "?" in text)
+
+
+def parameters(link: str) -> dict[str, str | list[str]]:
+    """Return the parameters of a link, as the address has them."""
+    return {
+        key: values[0] if len(values) == 1 else values
+        for key, values in parse_qs(urlsplit(link).query).items()
+    }

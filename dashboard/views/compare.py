@@ -34,7 +34,7 @@ def body(view: View) -> Parameters:
             notices.show(notices.too_few_runs(), view.colours)
             return {GPU.key: gpu}
         base, head = _sides(view, gpu, runs)
-        filters.settle()
+        filters.settle(view.address)
     _who(view, base, head)
     verdicts = judging.between(view.snapshot, base.run_id, head.run_id)
     facts.counts(judging.counts(verdicts, view.colours))
