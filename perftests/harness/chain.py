@@ -41,12 +41,16 @@ _FRESH_SEED = 1_000_003
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the chain found. `seconds` is empty when nothing was timed or a link broke."""
+    """What the chain found. `seconds` is empty when nothing was timed or a link broke.
+
+    `walls` says where the wall time went: see `Findings`.
+    """
 
     envelope: dict[str, Any]
     broken: ChainBrokenError | None
     seconds: list[float]
     timer: str | None
+    walls: dict[str, float]
 
     @property
     def result(self) -> dict[str, Any]:
@@ -63,6 +67,7 @@ def measure(
     Without timing, the workload's small form is checked where it has one. Raises UnfitError when
     its device cannot measure; a broken link is in the outcome.
     """
+    began = time.perf_counter()
     timing = session.settings.timing
     chosen = workload if timing or workload.small is None else workload.small()
     findings = Findings(chosen, mode, test)
@@ -80,11 +85,13 @@ def measure(
         fallback = "incorrect" if error.link in _INCORRECT else "error"
         findings.status = _STATUS.get(error.link, fallback)
     sample = findings.sample
+    findings.walls["total"] = time.perf_counter() - began
     return Outcome(
         envelope(findings, bench.environment, bench.facts),
         broken,
         list(sample.seconds) if sample else [],
         sample.timer if sample else None,
+        findings.walls,
     )
 
 

@@ -40,6 +40,7 @@ class _EventPairs:
 
     def __init__(self, device: CudaDevice) -> None:
         self._pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self.span = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         self._log = torch.zeros(
             _LOG_WORDS * MOST_LAUNCHES, dtype=torch.int64, device=device.device
         )
@@ -50,6 +51,10 @@ class _EventPairs:
             pair = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             self._pairs.append(pair)
         return self._pairs[:count]
+
+    def span_s(self) -> float:
+        """Return how long the device was busy from the first to the last event of a batch."""
+        return self.span[0].elapsed_time(self.span[1]) * 1e-3
 
     def log_address(self, index: int) -> int:
         """Return where the spin of one measurement writes its cycles and nanoseconds."""
@@ -91,7 +96,8 @@ class ColdRunner:
         grouped = [
             sum(good[at : at + self.group]) / self.group for at in range(0, whole, self.group)
         ]
-        return Batch(grouped, self._pairs.clock_hz(launches), sum(late))
+        busy = self._pairs.span_s()
+        return Batch(grouped, self._pairs.clock_hz(launches), sum(late), busy)
 
     def _enqueue(self, pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]) -> list[bool]:
         device, kernels = self._device, self._device.kernels
@@ -99,6 +105,8 @@ class ColdRunner:
         device.reset_persisting()
         wait_each = device.may_persist()
         late = []
+        begin, end = self._pairs.span
+        begin.record(stream)
         kernels.spin(_HEAD_START_NS)
         for index, (start, stop) in enumerate(pairs):
             if wait_each:
@@ -112,6 +120,7 @@ class ColdRunner:
             launch()
             stop.record(stream)
             late.append(start.query())
+        end.record(stream)
         return late
 
     def once(self) -> None:
@@ -177,6 +186,8 @@ class GraphRunner:
         pairs = self._pairs.take(count)
         stream = torch.cuda.current_stream(self._device.device)
         late = []
+        begin, end = self._pairs.span
+        begin.record(stream)
         self._device.kernels.spin(_HEAD_START_NS)
         for index, (start, stop) in enumerate(pairs):
             self._device.kernels.spin(self._spin_ns, self._pairs.log_address(index))
@@ -184,6 +195,7 @@ class GraphRunner:
             self._graph.replay()
             stop.record(stream)
             late.append(start.query())
+        end.record(stream)
         self._device.synchronize()
         if sum(late) > _LATE_SHARE * count:
             self._spin_ns = min(2 * self._spin_ns, _LONGEST_SPIN_NS)
@@ -192,7 +204,7 @@ class GraphRunner:
             for (a, b), is_late in zip(pairs, late, strict=True)
             if not is_late
         ]
-        return Batch(seconds, self._pairs.clock_hz(count), sum(late))
+        return Batch(seconds, self._pairs.clock_hz(count), sum(late), self._pairs.span_s())
 
     def once(self) -> None:
         self._graph.replay()

@@ -27,7 +27,11 @@ _LONGEST_TEXT = 2000
 
 @dataclass
 class Findings:
-    """What is known of one case so far; filled in as the chain goes on."""
+    """What is known of one case so far; filled in as the chain goes on.
+
+    `walls` says where the time went, in seconds: `total`, `yardsticks`, `timing` (warm-up and
+    loop) and `busy`, the device's part of the timing. It is not part of the record.
+    """
 
     workload: Workload
     mode: str
@@ -42,6 +46,7 @@ class Findings:
     peaks: Peaks | None = None
     energy: dict[str, float | None] | None = None
     counters: dict[str, float | str | None] | None = None
+    walls: dict[str, float] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 

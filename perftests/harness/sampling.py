@@ -31,12 +31,14 @@ class Batch:
     """What one batch gave: seconds a launch, the clock beside it, and how many were refused.
 
     `late` counts launches that the host enqueued only after the device had started to wait for
-    them: their times hold the host's gap and are not among `seconds`.
+    them: their times hold the host's gap and are not among `seconds`. `busy_s` is how long the
+    device worked on the batch, flushes included; 0 where nobody measured that.
     """
 
     seconds: list[float]
     sm_clock_hz: float | None = None
     late: int = 0
+    busy_s: float = 0.0
 
 
 class Runner(Protocol):
@@ -62,6 +64,7 @@ class Sample:
     late: int
     steady: bool
     timer: str
+    busy_s: float = 0.0
 
 
 @dataclass
@@ -71,10 +74,12 @@ class _Pool:
     seconds: list[float] = field(default_factory=list)
     clocks: list[tuple[float, int]] = field(default_factory=list)
     late: int = 0
+    busy_s: float = 0.0
 
     def add(self, batch: Batch) -> None:
         self.seconds.extend(batch.seconds)
         self.late += batch.late
+        self.busy_s += batch.busy_s
         if batch.sm_clock_hz is not None:
             self.clocks.append((batch.sm_clock_hz, max(1, len(batch.seconds))))
 
@@ -89,6 +94,7 @@ class Warmth:
 
     steady: bool
     median_s: float | None
+    busy_s: float = 0.0
 
 
 def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
@@ -99,16 +105,17 @@ def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
     """
     began = time.perf_counter()
     before: tuple[float, float | None] | None = None
-    count = 2
+    count, busy = 2, 0.0
     while True:
         start = time.perf_counter()
         batch = runner.batch(count)
+        busy += batch.busy_s
         now = time.perf_counter()
         seen = (float(np.median(batch.seconds)), batch.sm_clock_hz) if batch.seconds else None
         if seen and before and now - began >= floor_s and _is_steady(before, seen):
-            return Warmth(True, seen[0])
+            return Warmth(True, seen[0], busy)
         if now - began >= cap_s:
-            return Warmth(False, seen[0] if seen else None)
+            return Warmth(False, seen[0] if seen else None, busy)
         before = seen
         count = _batch_size(count, now - start)
 
@@ -167,4 +174,5 @@ def collect(
         pool.late,
         steady,
         runner.timer,
+        pool.busy_s,
     )

@@ -63,12 +63,15 @@ def time_workload(
     empty launch's and a rate above the theoretical peak of a cold run.
     """
     mode, rule = found.mode, bench.settings.rule(bench.device.kind)
+    began = time.perf_counter()
     found.peaks = bench.peaks(found.workload.bytes_moved, mode)
+    found.walls["yardsticks"] = time.perf_counter() - began
     if bench.device.kind == "cpu":
         allocated = cpu_allocation(launches[0])
         if allocated:
             raise ChainBrokenError(Link.ALLOCATION, allocated)
     found.states["before"] = bench.watch.read()
+    began = time.perf_counter()
     runner = bench.device.runner(mode, launches)
     idle = time.monotonic() - bench.last_busy
     floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
@@ -86,6 +89,8 @@ def time_workload(
     else:
         sample = collect(runner, rule, steady=warm.steady, halfway=look)
     bench.device.synchronize()
+    found.walls["timing"] = time.perf_counter() - began
+    found.walls["busy"] = warm.busy_s + sample.busy_s
     found.states["after"] = bench.watch.read()
     bench.last_busy = time.monotonic()
     _note(found, bench, sample)

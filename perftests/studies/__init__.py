@@ -1,0 +1,1 @@
+"""Experiments whose results are kept under docs/results/."""
