@@ -5,18 +5,20 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import MappingProxyType
 
 import click
 
+import tracker.cli
 from tracker.config import redact
 from tracker.errors import ExitCode, TrackerError
 from tracker.report.escape import plain
 
 INTERRUPTED = 130
-# Loaded only when asked for, so that `bandwatch --help` needs no database and no pandas.
-_COMMANDS: Mapping[str, str] = MappingProxyType(
+# In the order of a user's first day; every other module of this package with a command follows.
+# Loaded only when asked for, so that `bandwatch --version` needs no database and no pandas.
+_FIRST: Mapping[str, str] = MappingProxyType(
     {
         "record": "record",
         "check": "check",
@@ -26,34 +28,35 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "doctor": "doctor",
         "demo": "demo",
         "dashboard": "dashboard",
-        "import": "import_",
-        "export": "export",
-        "db": "db",
-        "evaluate": "evaluate",
     }
 )
+_NO_COMMANDS = frozenset({"main", "options"})
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are modules of this package, those that are there."""
+    """A group whose commands are the modules of this package: `list_` is `list`, `a_b` is `a-b`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of a user's first day."""
+        """Return the names of all commands, the common ones first."""
         del ctx
-        return [name for name, module in _COMMANDS.items() if _exists(module)]
+        return [name for name, module in _modules().items() if _command_of(module) is not None]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, or None."""
         del ctx
-        module = _COMMANDS.get(cmd_name)
-        if module is None or not _exists(module):
-            return None
-        found = import_module(f"{__package__}.{module}").command
-        return found if isinstance(found, click.Command) else None
+        module = _modules().get(cmd_name)
+        return None if module is None else _command_of(module)
 
 
-def _exists(module: str) -> bool:
-    return find_spec(f"{__package__}.{module}") is not None
+def _modules() -> dict[str, str]:
+    names = sorted(module.name for module in iter_modules(tracker.cli.__path__))
+    others = {name.rstrip("_").replace("_", "-"): name for name in names if name[0] != "_"}
+    return {**_FIRST, **{k: v for k, v in others.items() if v not in _NO_COMMANDS}}
+
+
+def _command_of(module: str) -> click.Command | None:
+    found = getattr(import_module(f"{tracker.cli.__name__}.{module}"), "command", None)
+    return found if isinstance(found, click.Command) else None
 
 
 @click.group(

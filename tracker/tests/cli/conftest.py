@@ -1,6 +1,7 @@
 """A project with a store of five commits, and the command run inside it."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,12 +61,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def filled(project: Path) -> Path:
-    """The project with four runs in its store and one as a file."""
-    with Store.open(str(project / "runs.db")) as store:
+@pytest.fixture(scope="session")
+def four_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with four runs, made once."""
+    path = tmp_path_factory.mktemp("four-runs") / "runs.db"
+    with Store.open(str(path)) as store:
         for number, factor in enumerate(FACTORS, start=1):
             store.record(run_of_commit(number, factor))
+    return path
+
+
+@pytest.fixture
+def filled(project: Path, four_runs: Path) -> Path:
+    """The project with four runs in its store and one as a file."""
+    shutil.copy(four_runs, project / "runs.db")
     (project / "run.json").write_text(json.dumps(dump_run(run_of_commit(5))))
     return project
 
