@@ -1,1 +1,1 @@
-
+"""Measuring: the harness, its pytest plugin, the suites and the studies."""

@@ -68,7 +68,7 @@ def add_options(parser: pytest.Parser) -> None:
         type=_positive(float),
         default=120.0,
         metavar="S",
-        help="how long to wait for a device that another process measures on (default: %(default)s)",
+        help="how long to wait for a device that another process holds (default: %(default)s)",
     )
     add("--bandwatch-energy", action="store_true", help="also measure the energy of each case")
     add("--bandwatch-ncu", action="store_true", help="also read Nsight Compute's counters")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PROPERTY = "bandwatch"
 """Name of the user property, and key in extra_info, under which a result's record travels."""
 UNFIT_EXIT = 4
-SETTINGS = pytest.StashKey["Settings"]()
-_SESSION = pytest.StashKey["Session"]()
+SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+_SESSION: pytest.StashKey[Session] = pytest.StashKey()
 _REPLAYS = pytest.StashKey[bool]()
 _CLOCK = pytest.StashKey[SampleClock]()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -23,7 +23,7 @@ class GpuAllocations:
         self._before = 0
         self.torch_count = 0
 
-    def __enter__(self) -> GpuAllocations:
+    def __enter__(self) -> Self:
         self._before = self._torch_allocations()
         self._hook.__enter__()
         return self
@@ -65,4 +65,6 @@ def cpu_allocation(launch: Callable[[], object]) -> str | None:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         launch()
     size = sum(max(0, event.self_cpu_memory_usage) for event in seen.key_averages())
-    return f"{size} bytes allocated through torch in one launch" if size > _TOLERATED_BYTES else None
+    if size <= _TOLERATED_BYTES:
+        return None
+    return f"{size} bytes allocated through torch in one launch"

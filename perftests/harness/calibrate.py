@@ -8,6 +8,7 @@ tenth at some sizes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import floor, log2
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,7 +85,7 @@ class Calibrator:
         self._known: dict[tuple[str, int, str], tuple[float, str]] = {}
 
     def copy(self, total_bytes: int, mode: str) -> tuple[float, str]:
-        """Return bytes per second of a copy that moves `total_bytes` in all, and who was fastest."""
+        """Return bytes per second of a copy moving `total_bytes` in all, and who was fastest."""
         return self._once("copy", total_bytes, mode, 2)
 
     def two_read(self, total_bytes: int, mode: str) -> float:
@@ -137,8 +138,8 @@ class Calibrator:
         if self._device.kind == "cuda":
             return _cuda_candidates(self._device, what, sets)  # type: ignore[arg-type]
         if what == "copy":
-            return {"torch copy_": [lambda a=a, b=b: b.copy_(a) for a, b in sets]}
-        return {"torch add": [lambda a=a, b=b, c=c: torch.add(a, b, out=c) for a, b, c in sets]}
+            return {"torch copy_": [partial(b.copy_, a) for a, b in sets]}
+        return {"torch add": [partial(torch.add, a, b, out=c) for a, b, c in sets]}
 
 
 def _cuda_candidates(
@@ -148,18 +149,19 @@ def _cuda_candidates(
     addresses = [[array.data_ptr() for array in arrays] for arrays in sets]
     size = sets[0][0].numel() * sets[0][0].element_size()
     if what == "two_read":
-        return {"kernel": [lambda p=p: kernels.add(p[0], p[1], p[2], size) for p in addresses]}
+        return {"kernel": [partial(kernels.add, a, b, c, size) for a, b, c in addresses]}
     stream = torch.cuda.current_stream(device.device).cuda_stream
     memcpy = device.runtime.memcpyAsync
     return {
         "driver": [
-            lambda p=p: memcpy(p[1], p[0], size, _DEVICE_TO_DEVICE, stream) for p in addresses
+            partial(memcpy, target, source, size, _DEVICE_TO_DEVICE, stream)
+            for source, target in addresses
         ],
         "kernel, 1 vector a thread": [
-            lambda p=p: kernels.copy(p[0], p[1], size, vectors=1) for p in addresses
+            partial(kernels.copy, source, target, size, vectors=1) for source, target in addresses
         ],
         "kernel, 4 vectors a thread": [
-            lambda p=p: kernels.copy(p[0], p[1], size, vectors=4) for p in addresses
+            partial(kernels.copy, source, target, size, vectors=4) for source, target in addresses
         ],
     }
 

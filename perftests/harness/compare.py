@@ -16,8 +16,9 @@ class Comparison:
     """Outcome of one comparison.
 
     `worst_error` is the largest absolute error where both values are finite (against the rounded
-    reference where the bound is 0), `bound` the error allowed at that element, `worst_ratio` the largest error over its bound (None where the bound
-    is 0 everywhere). `wrong` counts elements beyond their bound or of another class.
+    reference where the bound is 0), `bound` the error allowed at that element, `worst_ratio` the
+    largest error over its bound (None where the bound is 0 everywhere). `wrong` counts elements
+    beyond their bound or of another class.
     """
 
     wrong: int
@@ -115,7 +116,7 @@ def _part(
 
 
 def _all_same(narrow: torch.Tensor, rounded: torch.Tensor) -> bool:
-    """Whether all elements are equal or both NaN: the usual outcome of an exact kernel, told fast."""
+    """Whether all elements are equal or both NaN: an exact kernel's usual outcome, told fast."""
     same = narrow == rounded
     return bool((same | (narrow.isnan() & rounded.isnan())).all().item())
 

@@ -31,7 +31,7 @@ _clock = perf_counter_ns
 
 
 def last_level_cache_bytes(caches: Path = _CACHES) -> int | None:
-    """Return the size of the largest cache that the first core sees, None where Linux does not say."""
+    """Return the size of the first core's largest cache, None where Linux does not say."""
     sizes = []
     for path in caches.glob("index*/size"):
         match = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
@@ -91,6 +91,7 @@ class CpuDevice:
         """Return how many launches one measurement averages: one, the host clock is fine enough."""
         del estimate_s
         return 1
+
 
 def _touch(part: np.ndarray) -> None:
     np.add(part, 1, out=part)

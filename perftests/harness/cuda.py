@@ -36,11 +36,13 @@ _PLACED_BYTES = 512 << 20
 
 
 class CudaDevice:
-    """One GPU. `flush_mode` is "write" (memset, leaves dirty lines as real traffic does) or "read"."""
+    """One GPU. `flush_mode` is "write" (memset, leaves dirty lines as traffic does) or "read"."""
 
     kind = "cuda"
 
-    def __init__(self, index: int = 0, *, flush_mode: str = "write", settle_ns: int = 8_000) -> None:
+    def __init__(
+        self, index: int = 0, *, flush_mode: str = "write", settle_ns: int = 8_000
+    ) -> None:
         if not torch.cuda.is_available():
             raise UnfitError("cannot measure on a GPU: torch sees none; use --bandwatch-device cpu")
         if index >= torch.cuda.device_count():
@@ -68,7 +70,7 @@ class CudaDevice:
 
     @contextmanager
     def stream(self) -> Iterator[torch.cuda.Stream]:
-        """Make the launch stream current for torch and CuPy: the caller's own, else the harness's."""
+        """Make the launch stream current for torch and CuPy: the caller's own, else ours."""
         current = torch.cuda.current_stream(self.device)
         is_default = current == torch.cuda.default_stream(self.device)
         chosen = self._own if is_default else current

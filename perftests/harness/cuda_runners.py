@@ -41,9 +41,7 @@ class _EventPairs:
     def __init__(self, device: CudaDevice) -> None:
         self._pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self.span = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        self._log = torch.zeros(
-            _LOG_WORDS * MOST_LAUNCHES, dtype=torch.int64, device=device.device
-        )
+        self._log = torch.zeros(_LOG_WORDS * MOST_LAUNCHES, dtype=torch.int64, device=device.device)
 
     def take(self, count: int) -> list[tuple[torch.cuda.Event, torch.cuda.Event]]:
         """Return `count` pairs, at most `MOST_LAUNCHES`."""
@@ -54,7 +52,7 @@ class _EventPairs:
 
     def span_s(self) -> float:
         """Return how long the device was busy from the first to the last event of a batch."""
-        return self.span[0].elapsed_time(self.span[1]) * 1e-3
+        return float(self.span[0].elapsed_time(self.span[1])) * 1e-3
 
     def log_address(self, index: int) -> int:
         """Return where the spin of one measurement writes its cycles and nanoseconds."""
@@ -84,6 +82,7 @@ class ColdRunner:
         return "cuda_event_cold" + (f"_x{self.group}" if self.group > 1 else "")
 
     def batch(self, count: int) -> Batch:
+        """Enqueue and time `count` measurements, then wait for them."""
         launches = min(count * self.group, MOST_LAUNCHES)
         pairs = self._pairs.take(launches)
         late = self._enqueue(pairs)
@@ -124,6 +123,7 @@ class ColdRunner:
         return late
 
     def once(self) -> None:
+        """Launch as in the timed region, once on every buffer set."""
         for launch in self._launches:
             launch()
 
@@ -183,6 +183,7 @@ class GraphRunner:
         return graph
 
     def batch(self, count: int) -> Batch:
+        """Enqueue and time `count` measurements, then wait for them."""
         pairs = self._pairs.take(count)
         stream = torch.cuda.current_stream(self._device.device)
         late = []
@@ -207,4 +208,5 @@ class GraphRunner:
         return Batch(seconds, self._pairs.clock_hz(count), sum(late), self._pairs.span_s())
 
     def once(self) -> None:
+        """Launch as in the timed region, once on every buffer set."""
         self._graph.replay()

@@ -24,7 +24,7 @@ _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 
 def libraries(kind: str) -> dict[str, str]:
-    """Return the versions of those installed libraries whose code is measured on this device kind."""
+    """Return the versions of the installed libraries whose code is measured on a device kind."""
     found = {}
     for name in _MEASURED[kind]:
         try:
@@ -125,9 +125,9 @@ def _clock_policy(watch: Watch) -> str | None:
     """Return "applications SM/memory MHz" where the owner has set such clocks, else "default"."""
     if watch.nvml is None:
         return None
-    nvml = watch.nvml
-    now = [watch.ask("nvmlDeviceGetApplicationsClock", kind) for kind in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM)]
-    usual = [watch.ask("nvmlDeviceGetDefaultApplicationsClock", kind) for kind in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM)]
+    kinds = (watch.nvml.NVML_CLOCK_SM, watch.nvml.NVML_CLOCK_MEM)
+    now = [watch.ask("nvmlDeviceGetApplicationsClock", kind) for kind in kinds]
+    usual = [watch.ask("nvmlDeviceGetDefaultApplicationsClock", kind) for kind in kinds]
     if None in now or now == usual:
         return "default"
     return f"applications {now[0]}/{now[1]} MHz"

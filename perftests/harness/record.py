@@ -67,7 +67,7 @@ def envelope(
 def _result(found: Findings) -> dict[str, Any]:
     workload, sample = found.workload, found.sample
     reasons = dict(found.reasons)
-    result = {
+    result: dict[str, Any] = {
         "case": _case(workload, found.mode),
         "status": found.status,
         "measurements_s": list(sample.seconds) if sample else [],
@@ -96,7 +96,8 @@ def _result(found: Findings) -> dict[str, Any]:
         ],
         "reasons": {path: clip(reason) for path, reason in reasons.items()},
     }
-    return _strict(result, "", result["reasons"])
+    strict: dict[str, Any] = _strict(result, "", result["reasons"])
+    return strict
 
 
 def _case(workload: Workload, mode: str) -> dict[str, Any]:

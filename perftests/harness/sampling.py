@@ -44,7 +44,9 @@ class Batch:
 class Runner(Protocol):
     """Times launches of one workload in one cache mode."""
 
-    timer: str
+    @property
+    def timer(self) -> str:
+        """Name of the timer, as the record carries it."""
 
     def batch(self, count: int) -> Batch:
         """Time `count` measurements and wait for them."""
@@ -148,7 +150,7 @@ def collect(
     """
     pool, stopper = _Pool(), Stopper(rule)
     began = time.perf_counter()
-    count = _FIRST_BATCH if rule.min_samples >= _FIRST_BATCH else rule.min_samples
+    count = min(_FIRST_BATCH, rule.min_samples)
     collecting = gc.isenabled()
     gc.disable()
     try:

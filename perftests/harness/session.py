@@ -94,7 +94,7 @@ class Session:
 
     def bench(self, device: torch.device) -> Bench:
         """Return the bench of a device; raise UnfitError where it cannot measure."""
-        if device.type == "cuda" and device.index is None:
+        if device == torch.device("cuda"):
             device = torch.device("cuda", torch.cuda.current_device())
         if device not in self._benches:
             self._benches[device] = self._make(device)

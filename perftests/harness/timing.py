@@ -97,9 +97,7 @@ def time_workload(
     return Timed(sample, runner, _status(found, bench, sample))
 
 
-def _collect_on_gpu(
-    runner: Runner, bench: Bench, steady: bool, look: Callable[[], None]
-) -> Sample:
+def _collect_on_gpu(runner: Runner, bench: Bench, steady: bool, look: Callable[[], None]) -> Sample:
     device: CudaDevice = bench.device  # type: ignore[assignment]
     watch = GpuAllocations(device.device, device.cupy)
     with watch:

@@ -6,7 +6,6 @@ on torch's current stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from perftests.harness.errors import SettingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
     import torch
 
 Scalar: TypeAlias = str | int | float | bool

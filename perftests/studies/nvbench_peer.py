@@ -11,8 +11,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
 _WALL_MARK = "wall_s="
@@ -20,7 +22,7 @@ _WALL_MARK = "wall_s="
 
 @dataclass(frozen=True)
 class PeerAnswer:
-    """Mean and median of nvbench's cold samples and the wall time of its measurement, in seconds."""
+    """Mean and median of nvbench's cold samples and the wall time of it all, in seconds."""
 
     mean_s: float
     median_s: float | None
@@ -28,7 +30,7 @@ class PeerAnswer:
 
 
 def ask(mib: int, folder: Path) -> PeerAnswer:
-    """Return nvbench's answer for a size; raise RuntimeError with its last line when it has none."""
+    """Return nvbench's answer for a size; raise RuntimeError with its last line without one."""
     path = folder / f"nvbench-{mib}.json"
     done = subprocess.run(
         [sys.executable, "-m", "perftests.studies.nvbench_peer", str(mib), str(path)],

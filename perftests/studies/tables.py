@@ -6,13 +6,14 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-Value = str | int | float | bool
+Value: TypeAlias = str | int | float | bool
+Row: TypeAlias = "dict[str, Value]"
 _SHARES = re.compile(r"difference|spread|goal|share|planted|found|outside")
 
 
@@ -22,7 +23,7 @@ class Section:
 
     title: str
     how: str
-    rows: list[dict[str, Value]]
+    rows: list[Row]
 
     @property
     def reached(self) -> bool:

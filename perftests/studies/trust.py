@@ -21,7 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from perftests.studies.nvbench_peer import ask
-from perftests.studies.tables import Section, write
+from perftests.studies.tables import Row, Section, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,9 +61,10 @@ def new_session() -> Session:
 def agreement(folder: Path) -> Section:
     """Compare medians and wall times with nvbench's at each size.
 
-    The yardsticks (copies, empty launch) are made before: a suite shares them, and nvbench has none.
+    The yardsticks (copies, empty launch) are made before: a suite shares them; nvbench has none.
     """
-    session, rows = new_session(), []
+    session = new_session()
+    rows: list[Row] = []
     for mib in SIZES_MIB:
         measured(session, mib)
         began = time.perf_counter()
@@ -106,7 +107,7 @@ def spread(folder: Path) -> Section:
             check=True,
         )
         runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    rows = []
+    rows: list[Row] = []
     for mib in SIZES_MIB:
         medians = [run[str(mib)]["median_s"] for run in runs]
         fractions = [run[str(mib)]["median_s"] * run[str(mib)]["copy"] for run in runs]
@@ -138,7 +139,8 @@ def one_process() -> None:
 def planted(folder: Path) -> Section:
     """Plant slow-downs by more data and count how often base and head come out in order."""
     del folder
-    session, rows = new_session(), []
+    session = new_session()
+    rows: list[Row] = []
     measured(session, PLANTED_MIB)
     for share in PLANTED:
         effects = []
@@ -164,7 +166,8 @@ def planted(folder: Path) -> Section:
 def overhead(folder: Path) -> Section:
     """Say what share of the wall time is not work of the GPU inside the timed part."""
     del folder
-    session, rows = new_session(), []
+    session = new_session()
+    rows: list[Row] = []
     for mib in SIZES_MIB:
         measured(session, mib)
         walls = measured(session, mib).walls
@@ -181,7 +184,8 @@ def overhead(folder: Path) -> Section:
                 "reached": 1 - walls["busy"] / timing <= OVERHEAD_GOAL,
             }
         )
-    return Section("Overhead", "of warm-up and timed loop, the share in which the GPU is idle", rows)
+    how = "of warm-up and timed loop, the share in which the GPU is idle"
+    return Section("Overhead", how, rows)
 
 
 PARTS: dict[str, Callable[[Path], Section]] = {

@@ -21,7 +21,9 @@ def test_good(gpu_benchmark):
     outcome = gpu_benchmark(relu_workload())
     print("timed", len(outcome.seconds))
 """
-MIXED = GOOD + """
+MIXED = (
+    GOOD
+    + """
 from perftests.tests.workloads import skips_its_tail
 
 def test_bad(gpu_benchmark):
@@ -33,6 +35,7 @@ def test_plain_benchmark(benchmark):
 def test_neither():
     pass
 """
+)
 FAST = ("--bandwatch-device=cpu", "--bandwatch-max-seconds=0.02", "--bandwatch-max-samples=8")
 
 
@@ -204,4 +207,6 @@ def test_a_held_lock_is_an_unfit_environment_that_names_the_holder(
     with DeviceLock(cpu_device()["uuid"], timeout_s=60).alone():
         result = run(GOOD, "--bandwatch-timing=on", "--bandwatch-lock-timeout=0.05")
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["*environment unfit: cannot measure on cpu-*: process * has held*"])
+    result.stdout.fnmatch_lines(
+        ["*environment unfit: cannot measure on cpu-*: process * has held*"]
+    )

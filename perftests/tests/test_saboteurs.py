@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 
 from perftests.harness.chain import measure
 from perftests.harness.errors import Link
@@ -16,6 +15,8 @@ from perftests.tests.workloads import relu_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import torch
 
     from perftests.harness.chain import Outcome
     from perftests.harness.session import Session

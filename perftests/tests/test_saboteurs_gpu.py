@@ -68,9 +68,7 @@ def test_allocations_through_cupy_are_refused_on_a_gpu(quick_session: Session, g
 
 
 @pytest.mark.parametrize("n", [4099, 1 << 24])
-def test_work_on_an_independent_stream_is_refused(
-    n: int, quick_session: Session, gpu: str
-) -> None:
+def test_work_on_an_independent_stream_is_refused(n: int, quick_session: Session, gpu: str) -> None:
     side = torch.cuda.Stream()
 
     def on_another_stream(inputs: Inputs, out: torch.Tensor) -> None:

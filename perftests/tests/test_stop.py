@@ -15,9 +15,7 @@ from perftests.harness.stop import (
     relative_error,
 )
 
-RULE = StopRule(
-    target=1e-3, min_samples=30, settle_samples=100, max_samples=2000, max_seconds=10.0
-)
+RULE = StopRule(target=1e-3, min_samples=30, settle_samples=100, max_samples=2000, max_seconds=10.0)
 
 
 def grown(
