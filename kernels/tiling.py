@@ -41,6 +41,7 @@ def tile(
     sizes: tuple[int, int],
     choices: Sequence[int] = (1,),
     shifted_choices: Sequence[int] = (1,),
+    threads: int = THREADS,
 ) -> Tiling:
     """Return the launch for `n` elements at the addresses `inputs` and `output`.
 
@@ -57,7 +58,7 @@ def tile(
         if (address - phase) % in_granule:
             shifted = True
     loads = loads_per_thread(n * wider, shifted_choices if shifted else choices)
-    tile_bytes = THREADS * granule * out_size * loads
+    tile_bytes = threads * granule * out_size * loads
     shift_bytes = output % tile_bytes
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
     return Tiling(shifted, loads, blocks, shift_bytes // out_size)
