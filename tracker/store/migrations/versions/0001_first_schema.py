@@ -16,7 +16,35 @@ APPEND_ONLY = ("triage", "waivers")
 
 
 def upgrade() -> None:
-    """Go up one version."""
+    """Make every table, those that others refer to first."""
+    _cases()
+    _commits()
+    _facts()
+    _gpu_models()
+    _meta()
+    _triage()
+    _waivers()
+    _commit_parents()
+    _devices()
+    _environments()
+    _series()
+    _runs()
+    _results()
+    _samples()
+    _append_only(op.get_bind().dialect.name)
+    op.execute(
+        sa.table("meta", *map(sa.column, ("id", "store_id", "created_at", "revision")))
+        .insert()
+        .values(
+            id=1,
+            store_id=uuid.uuid4().hex,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            revision=0,
+        )
+    )
+
+
+def _cases() -> None:
     op.create_table(
         "cases",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -33,6 +61,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cases")),
         sa.UniqueConstraint("fingerprint", name=op.f("uq_cases_fingerprint")),
     )
+
+
+def _commits() -> None:
     op.create_table(
         "commits",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -46,6 +77,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_commits")),
         sa.UniqueConstraint("sha", name=op.f("uq_commits_sha")),
     )
+
+
+def _facts() -> None:
     op.create_table(
         "facts",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -55,6 +89,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_facts")),
         sa.UniqueConstraint("digest", name=op.f("uq_facts_digest")),
     )
+
+
+def _gpu_models() -> None:
     op.create_table(
         "gpu_models",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -63,6 +100,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_gpu_models")),
         sa.UniqueConstraint("backend", "name", name=op.f("uq_gpu_models_backend_name")),
     )
+
+
+def _meta() -> None:
     op.create_table(
         "meta",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -72,6 +112,9 @@ def upgrade() -> None:
         sa.CheckConstraint("id = 1", name=op.f("ck_meta_one_row")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_meta")),
     )
+
+
+def _triage() -> None:
     op.create_table(
         "triage",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -98,6 +141,8 @@ def upgrade() -> None:
             unique=False,
         )
 
+
+def _waivers() -> None:
     op.create_table(
         "waivers",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -113,6 +158,9 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_waivers")),
     )
+
+
+def _commit_parents() -> None:
     op.create_table(
         "commit_parents",
         sa.Column("commit_id", ID, nullable=False),
@@ -131,6 +179,8 @@ def upgrade() -> None:
             batch_op.f("ix_commit_parents_parent_id"), ["parent_id"], unique=False
         )
 
+
+def _devices() -> None:
     op.create_table(
         "devices",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -143,6 +193,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_devices")),
         sa.UniqueConstraint("gpu_model_id", "uuid", name=op.f("uq_devices_gpu_model_id_uuid")),
     )
+
+
+def _environments() -> None:
     op.create_table(
         "environments",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -161,6 +214,8 @@ def upgrade() -> None:
             batch_op.f("ix_environments_fingerprint"), ["fingerprint"], unique=False
         )
 
+
+def _series() -> None:
     op.create_table(
         "series",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -185,6 +240,8 @@ def upgrade() -> None:
     with op.batch_alter_table("series", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_series_gpu_model_id"), ["gpu_model_id"], unique=False)
 
+
+def _runs() -> None:
     op.create_table(
         "runs",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -225,6 +282,8 @@ def upgrade() -> None:
         )
         batch_op.create_index(batch_op.f("ix_runs_started"), ["started"], unique=False)
 
+
+def _results() -> None:
     op.create_table(
         "results",
         sa.Column("id", ID, autoincrement=False, nullable=False),
@@ -255,6 +314,8 @@ def upgrade() -> None:
             batch_op.f("ix_results_case_id_run_id"), ["case_id", "run_id"], unique=False
         )
 
+
+def _samples() -> None:
     op.create_table(
         "samples",
         sa.Column("result_id", ID, autoincrement=False, nullable=False),
@@ -262,17 +323,6 @@ def upgrade() -> None:
         sa.Column("detail", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["result_id"], ["results.id"], name=op.f("fk_samples_result_id")),
         sa.PrimaryKeyConstraint("result_id", name=op.f("pk_samples")),
-    )
-    _append_only(op.get_bind().dialect.name)
-    op.execute(
-        sa.table("meta", *map(sa.column, ("id", "store_id", "created_at", "revision")))
-        .insert()
-        .values(
-            id=1,
-            store_id=uuid.uuid4().hex,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            revision=0,
-        )
     )
 
 
