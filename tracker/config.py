@@ -21,7 +21,7 @@ from tracker.thresholds import Thresholds, read_thresholds
 STORE_VARIABLE = "BANDWATCH_STORE"
 DEFAULT_STORE = "sqlite:///.bandwatch/bandwatch.db"
 PROJECT_FILE = "pyproject.toml"
-_KEYS = frozenset({"store", "suite", "thresholds", "override"})
+_KEYS = frozenset({"ci", "store", "suite", "thresholds", "override"})
 _SECRET_PARAMETERS = frozenset({"password", "passwd", "pwd", "sslpassword", "token"})
 _CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/@:]*):\S*@")
 _PARAMETER = re.compile(rf"(?i)\b(?P<key>{'|'.join(sorted(_SECRET_PARAMETERS))})=[^\s&;'\"]+")

@@ -1,5 +1,6 @@
 """Two commits against each other, interleaved in fresh processes, until decided."""
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +52,7 @@ class Outcome:
 class Bench:
     """What measuring needs: worktrees, the measuring step, a folder for journals, a clock.
 
-    Tests replace `measure` and `clock`.
+    Tests replace `measure` and `clock`. `checked` are commits that were built and checked already.
     """
 
     trees: Worktrees
@@ -60,6 +61,11 @@ class Bench:
     stamp: Stamp
     clock: Callable[[], float] = time.monotonic
     progress: Callable[[str], None] = silent
+    checked: set[tuple[str, tuple[str, ...] | None]] = field(default_factory=set)
+
+    def clear(self) -> None:
+        """Forget what an interrupted command left."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, today: date) -> Outcome:
@@ -117,9 +123,11 @@ def _prepare(bench: Bench, contest: Contest, name: Name) -> Path:
     """
     sha = contest.base if name == "base" else contest.head
     folder = bench.trees.at(sha)
-    bench.progress(f"building and checking {name} {sha[:12]}")
-    task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
-    bench.measure(folder, task, bench.folder / f"{name}-check.jsonl")
+    if (sha, contest.tests) not in bench.checked:
+        bench.progress(f"building and checking {name} {sha[:12]}")
+        task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
+        bench.measure(folder, task, bench.folder / f"{name}-check.jsonl")
+        bench.checked.add((sha, contest.tests))
     return folder
 
 

@@ -2,16 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from tracker.loop.fresh import Measured
 from tracker.model import Checkout, Run
 from tracker.record import assemble, new_run_id
-
-
-def utc_now() -> str:
-    """Return the time as ISO 8601 with zone."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+from tracker.session import now
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +15,7 @@ class Stamp:
 
     command: str
     ci: Mapping[str, str] = field(default_factory=dict)
-    now: Callable[[], str] = utc_now
+    now: Callable[[], str] = now
     new_id: Callable[[], str] = new_run_id
 
 

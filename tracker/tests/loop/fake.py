@@ -77,6 +77,8 @@ def repository(root: Path, speeds: Sequence[Mapping[str, float | str]]) -> list[
 class FakeMeasure:
     """Reads a commit's speeds from its worktree; noise between processes and within them is given.
 
+    `cases` are by test, `names` the entries of the speeds by test where they differ from it.
+
     `calls` tells which tests were measured in which folder, with timing or without.
     """
 
@@ -85,18 +87,24 @@ class FakeMeasure:
     drift: float = 0.0
     seed: int = 1
     fail: Callable[[int], None] = lambda number: None
+    cases: Mapping[str, Case] = field(default_factory=lambda: CASES)
+    names: Mapping[str, str] = field(default_factory=dict)
     calls: list[tuple[str, tuple[str, ...] | None, bool]] = field(default_factory=list)
 
     def __call__(self, folder: Path, task: Task, journal: Path) -> Measured:
         number = len(self.calls)
         self.calls.append((folder.name, task.tests, task.timing))
         self.fail(number)
-        speeds = json.loads((folder / SPEEDS).read_text("utf-8"))
+        named = json.loads((folder / SPEEDS).read_text("utf-8"))
+        tests = {self.names.get(test, test): test for test in self.cases}
+        speeds = {tests.get(name, name): speed for name, speed in named.items()}
         broken = [text for text in speeds.values() if isinstance(text, str)]
         if broken:
             raise BuildError(f"cannot build {folder.name}: {broken[0]}")
         wanted = [
-            test for test in CASES if test in speeds and (task.tests is None or test in task.tests)
+            test
+            for test in self.cases
+            if test in speeds and (task.tests is None or test in task.tests)
         ]
         absent = tuple(test for test in task.tests or () if test not in speeds)
         if not task.timing:
@@ -106,7 +114,7 @@ class FakeMeasure:
         )
 
     def _envelope(self, test: str, slowness: float, number: int) -> Envelope:
-        rng = np.random.default_rng([self.seed, number, list(CASES).index(test)])
+        rng = np.random.default_rng([self.seed, number, list(self.cases).index(test)])
         level = (
             USUAL_S
             * slowness
@@ -114,7 +122,7 @@ class FakeMeasure:
             * np.exp(self.between * rng.standard_normal())
         )
         result = make_result(
-            case=CASES[test],
+            case=self.cases[test],
             center_s=float(level),
             spread=self.within,
             seed=int(rng.integers(1 << 30)),

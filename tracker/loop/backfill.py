@@ -1,0 +1,148 @@
+"""Commits that the store lacks, measured into their place in history within a time budget."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracker import git
+from tracker.loop.ab import Bench
+from tracker.loop.durations import told
+from tracker.loop.fresh import MeasureError, Task
+from tracker.loop.notebook import Notebook
+from tracker.loop.runs import to_runs
+from tracker.loop.worktrees import BuildError
+from tracker.model import Run
+
+NOTE = "measured later than its commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which commits, oldest first, how, and for how long.
+
+    `known` gives the commits of the line that have been measured in an environment (its key).
+    """
+
+    line: tuple[str, ...]
+    known: Callable[[str], Collection[str]]
+    quick: bool = False
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Filled:
+    """What was done: runs recorded by commit, commits skipped with the reason, commits left."""
+
+    recorded: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+
+
+def by_halves(count: int) -> list[int]:
+    """Return the positions 0 to count - 1 (newest last) so that any beginning covers them evenly.
+
+    The newest first, then the middle of the largest gap, the newer one of equal gaps: after each
+    step the widest unmeasured stretch is about half as wide as a step of that size allows.
+    """
+    if count <= 0:
+        return []
+    chosen = [count - 1]
+    gaps = [(0, count - 1)]  # half-open stretches without a measurement
+    while gaps:
+        start, end = max(gaps, key=lambda gap: (gap[1] - gap[0], gap[0]))
+        gaps.remove((start, end))
+        if start == end:
+            continue
+        middle = (start + end) // 2
+        chosen.append(middle)
+        gaps += [(start, middle), (middle + 1, end)]
+    return chosen
+
+
+def backfill(
+    wish: Wish, bench: Bench, notebook: Notebook, record: Callable[[Run], object]
+) -> Filled:
+    """Measure what is missing, newest first by halves, until done or the budget is spent.
+
+    The newest commit that builds is always measured: it tells in which environment we are, and so
+    what the store lacks. Each commit is recorded before the next is measured. Commits that do not
+    build are noted in the notebook and not tried again.
+    """
+    broken = {str(entry["sha"]): str(entry["reason"]) for entry in notebook.entries}
+    filled = Filled(skipped={sha: why for sha, why in broken.items() if sha in wish.line})
+    work = _Work(wish, bench, notebook, record, filled, bench.clock())
+    newest = [sha for sha in reversed(wish.line) if sha not in broken]
+    environment = next(filter(None, map(work.measure, newest)), None)
+    if environment is None:
+        return filled
+    known = {*wish.known(environment), *filled.skipped, *filled.recorded}
+    absent = [sha for sha in wish.line if sha not in known]
+    order = [absent[position] for position in by_halves(len(absent))]
+    for number, sha in enumerate(order):
+        if work.spent(len(order) - number):
+            filled.left = tuple(order[number:])
+            break
+        work.measure(sha)
+    return filled
+
+
+@dataclass(slots=True)
+class _Work:
+    wish: Wish
+    bench: Bench
+    notebook: Notebook
+    record: Callable[[Run], object]
+    filled: Filled
+    begun: float
+    tried: int = 0
+
+    def spent(self, left: int) -> bool:
+        """Return whether one more commit would go past the budget; tell how much is left."""
+        elapsed = self.bench.clock() - self.begun
+        each = elapsed / self.tried
+        if self.wish.seconds is not None and elapsed + each > self.wish.seconds:
+            self.bench.progress(f"the time budget is spent: {left} commits are left")
+            return True
+        self.bench.progress(f"{left} commits left, {told(each * left)}")
+        return False
+
+    def measure(self, sha: str) -> str | None:
+        """Measure and record one commit; return its environment's key, None when it was skipped."""
+        self.tried += 1
+        self.bench.progress(f"measuring {sha[:12]}")
+        try:
+            runs = self._runs(sha)
+        except (BuildError, MeasureError) as error:
+            self.bench.progress(f"skipping {sha[:12]}: {error}")
+            self.filled.skipped[sha] = str(error)
+            if isinstance(error, BuildError):
+                self.notebook.add(sha=sha, reason=str(error))
+            return None
+        finally:
+            self.bench.trees.forget(sha)
+        for run in runs:
+            self.record(run)
+        self.filled.recorded[sha] = sum(len(run.results) for run in runs)
+        # What is recorded is not to be found again under another driver.
+        self._journal(sha).unlink(missing_ok=True)
+        return runs[0].environment.fingerprint
+
+    def _runs(self, sha: str) -> Sequence[Run]:
+        folder = self.bench.trees.at(sha)
+        started = self.bench.stamp.now()
+        measured = self.bench.measure(folder, Task(quick=self.wish.quick), self._journal(sha))
+        runs = to_runs(
+            measured,
+            git.checkout(folder, {}),
+            self.bench.stamp,
+            started,
+            note=NOTE,
+            complete=not self.wish.quick,
+        )
+        if not runs:
+            why = measured.problems[0] if measured.problems else "its suite has no such test"
+            raise MeasureError(f"nothing was measured at {sha[:12]}: {why}")
+        return runs
+
+    def _journal(self, sha: str) -> Path:
+        return self.bench.folder / f"{sha}.jsonl"

@@ -1,0 +1,225 @@
+"""The commit that changed one case's speed, found between two commits by measuring few of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from math import log1p
+
+from scipy.special import stdtrit
+
+from tracker.errors import NotFoundError
+from tracker.evidence import weigh
+from tracker.loop.ab import Bench, Contest, Outcome, compare_commits
+from tracker.loop.fresh import MeasureError
+from tracker.loop.notebook import Notebook
+from tracker.loop.repository import Repository, short
+from tracker.loop.search import Level, Reading, Search
+from tracker.loop.turns import Budget
+from tracker.loop.worktrees import BuildError
+from tracker.model import Checkout, Run, VerdictKind, fingerprint
+from tracker.sides import Side
+from tracker.thresholds import Thresholds
+from tracker.verdict import Verdict
+
+STATE = "bisect.json"
+_END_PAIRS = 8
+_STEP_PAIRS = 2
+_CONFIDENCE = 0.95
+_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which commit after `good`, up to `bad`, changed what `test` measures.
+
+    `certainty`: stop when one commit, or one group that cannot be told apart, is this likely.
+    `readings` and `seconds` bound the work.
+    """
+
+    test: str
+    good: str
+    bad: str
+    first_parent: bool = True
+    certainty: float = 0.95
+    readings: int = 40
+    seconds: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Stable name of the question: what is measured between what."""
+        return fingerprint([self.test, self.good, self.bad, self.first_parent])
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found. `culprits` are the commits that may have done it, most often one.
+
+    `probability` is theirs together, `certain` whether it is as high as was asked for. `levels` are
+    the last shifts measured (logarithm of time over that of the good side), `skipped` commits that
+    could not be measured with the reason. `verdict` compares the two ends.
+    """
+
+    verdict: Verdict
+    line: tuple[str, ...]
+    culprits: tuple[str, ...] = ()
+    probability: float = 0.0
+    certain: bool = False
+    chances: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    readings: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def bisect(
+    question: Question,
+    bench: Bench,
+    repository: Repository,
+    thresholds: Thresholds,
+    today: date,
+) -> Answer:
+    """Return which commit changed the speed, with its probability.
+
+    Goes on where an interrupted search of the same question stopped: readings are in the notebook
+    in `bench.folder`, processes that finished in their journals there. Commits that do not build or
+    lack the test are skipped. Raises BuildError when an end does not build, NotFoundError when an
+    end lacks the test or nothing lies between.
+    """
+    line = repository.line(question.good, question.bad, first_parent=question.first_parent)
+    if not line:
+        raise NotFoundError(
+            f"cannot bisect: no commit lies between {question.good[:12]} and {question.bad[:12]}"
+        )
+    steps = _Steps(question, bench, thresholds, today, (question.good, *line))
+    bench.progress(f"{len(line)} commits; first the two ends")
+    ends = steps.measure(0, len(line), "ends", _END_PAIRS)
+    verdict = ends.judged[0].verdict
+    if verdict.kind not in _CHANGES:
+        return Answer(verdict, line, notes=("the two ends do not differ clearly",))
+    search = Search(len(line), level(ends))
+    notebook = Notebook.open(bench.folder / STATE, "bisect", question.key)
+    _recall(search, notebook)
+    steps.narrow(search, notebook)
+    return _answer(search, notebook, steps.shas, verdict, question)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Measures pairs of commits for one question; positions count from the good end, 0."""
+
+    question: Question
+    bench: Bench
+    thresholds: Thresholds
+    today: date
+    shas: tuple[str, ...]
+
+    def measure(self, against: int, at: int, name: str, pairs: int) -> Outcome:
+        contest = Contest(
+            self.shas[against], self.shas[at], (self.question.test,), budget=Budget(pairs)
+        )
+        bench = replace(self.bench, folder=self.bench.folder / name)
+        return compare_commits(contest, bench, self.thresholds, self.today)
+
+    def narrow(self, search: Search, notebook: Notebook) -> None:
+        """Read commit after commit until certain, or until the budget is spent."""
+        begun, taken = self.bench.clock(), 0
+        while search.best()[1] < self.question.certainty:
+            at, elapsed = search.next(), self.bench.clock() - begun
+            each = elapsed / taken if taken else None
+            if at is None or len(search.readings) >= self.question.readings:
+                return
+            if self.question.seconds is not None and elapsed + (each or 0) > self.question.seconds:
+                self.bench.progress("the time budget is spent")
+                return
+            self._tell(search, at, each)
+            self._read(search, notebook, at)
+            taken += 1
+
+    def _read(self, search: Search, notebook: Notebook, at: int) -> None:
+        number = len(search.readings) + len(search.skipped)
+        against = search.last_good()
+        try:
+            found = level(self.measure(against, at, f"step-{number}", _STEP_PAIRS))
+        except (BuildError, NotFoundError, MeasureError) as error:
+            self.bench.progress(f"skipping {self.shas[at][:12]}: {error}")
+            search.skipped.add(at)
+            notebook.add(skipped=at, reason=str(error))
+            return
+        search.readings.append(Reading(against, at, found))
+        notebook.add(against=against, at=at, shift=found.shift, error=found.error)
+
+    def _tell(self, search: Search, at: int, each: float | None) -> None:
+        group, chance = search.best()
+        left = search.steps_left(self.question.certainty)
+        time_left = "" if each is None else f", {max(1, round(left * each / 60))} min"
+        self.bench.progress(
+            f"reading {self.shas[at][:12]}, {at} of {search.count}; likeliest so far "
+            f"{short([self.shas[i] for i in group])} at {chance:.0%}; about {left} more{time_left}"
+        )
+
+
+def level(outcome: Outcome) -> Level:
+    """Return the shift of head against base by time, as a logarithm, with its standard error.
+
+    Raises NotFoundError where a side has no time, as after a failed correctness check.
+    """
+    evidence = weigh(_side(outcome.base_runs), _side(outcome.head_runs), _CONFIDENCE)
+    if not evidence:
+        case = outcome.judged[0].verdict.case.label
+        raise NotFoundError(f"cannot compare {case}: a side has no time")
+    comparison = evidence[0].comparison
+    low, high = (log1p(end) for end in comparison.interval)
+    degrees = min(comparison.noise.degrees, 1e9)
+    error = (high - low) / 2 / float(stdtrit(degrees, (1 + _CONFIDENCE) / 2))
+    return Level(log1p(comparison.effect), error)
+
+
+def _side(runs: Sequence[Run]) -> Side:
+    first, *rest = runs
+    repeats = tuple(run.results[0] for run in rest)
+    return Side(first.results[0], first.environment, Checkout(), first.device, repeats=repeats)
+
+
+def _recall(search: Search, notebook: Notebook) -> None:
+    for entry in notebook.entries:
+        if "skipped" in entry:
+            search.skipped.add(int(entry["skipped"]))
+        else:
+            found = Level(float(entry["shift"]), float(entry["error"]))
+            search.readings.append(Reading(int(entry["against"]), int(entry["at"]), found))
+
+
+def _answer(
+    search: Search,
+    notebook: Notebook,
+    shas: Sequence[str],
+    verdict: Verdict,
+    question: Question,
+) -> Answer:
+    group, probability = search.best()
+    reasons = {int(e["skipped"]): str(e["reason"]) for e in notebook.entries if "skipped" in e}
+    chances = search.probabilities()
+    return Answer(
+        verdict=verdict,
+        line=tuple(shas[1:]),
+        culprits=tuple(shas[position] for position in group),
+        probability=probability,
+        certain=probability >= question.certainty,
+        chances={sha: float(chance) for sha, chance in zip(shas[1:], chances, strict=True)},
+        levels={shas[reading.at]: reading.level for reading in search.readings},
+        skipped={shas[position]: why for position, why in reasons.items()},
+        readings=len(search.readings),
+        notes=_notes(search, shas, group),
+    )
+
+
+def _notes(search: Search, shas: Sequence[str], group: Sequence[int]) -> tuple[str, ...]:
+    notes = []
+    if odd := sorted({reading.at for reading in search.odd()}):
+        notes.append(
+            f"{short([shas[i] for i in odd])} fits neither level: more than one commit may have "
+            "changed the speed; bisect each part alone"
+        )
+    if len(group) > 1:
+        notes.append(f"{len(group)} commits cannot be told apart: those between do not build")
+    return tuple(notes)

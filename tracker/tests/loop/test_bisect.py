@@ -1,0 +1,144 @@
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tracker.errors import NotFoundError, RecordError
+from tracker.loop.ab import Bench
+from tracker.loop.bisect import Answer, Question, bisect
+from tracker.loop.notebook import Notebook
+from tracker.loop.repository import Repository
+from tracker.loop.runs import Stamp
+from tracker.loop.settings import LoopSettings
+from tracker.loop.worktrees import worktrees
+from tracker.model import VerdictKind
+from tracker.tests.loop.fake import ADD, RELU, Clock, FakeMeasure, repository
+from tracker.thresholds import Thresholds
+
+TODAY = date(2026, 11, 29)
+
+
+class History:
+    """A made-up history and everything needed to bisect it."""
+
+    def __init__(self, tmp_path: Path, speeds: Sequence[float | str]) -> None:
+        self.root = tmp_path / "project"
+        self.shas = repository(self.root, [{RELU: speed} for speed in speeds])
+        self.folder = tmp_path / "journals"
+        self.trees = tmp_path / "trees"
+        self.told: list[str] = []
+
+    def bisect(self, measure: FakeMeasure, test: str = RELU, **options: object) -> Answer:
+        found = Repository(self.root)
+        with worktrees(found, self.trees, LoopSettings()) as trees:
+            bench = Bench(trees, measure, self.folder, Stamp("bisect"), Clock(), self.told.append)
+            question = Question(test, self.shas[0], self.shas[-1], **options)  # type: ignore[arg-type]
+            return bisect(question, bench, found, Thresholds(), TODAY)
+
+
+def test_the_commit_that_lost_3_percent_is_named(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 6 + [1.03] * 5)
+    answer = history.bisect(FakeMeasure())
+    assert answer.culprits == (history.shas[6],)
+    assert answer.certain
+    assert answer.verdict.kind is VerdictKind.REGRESSION
+    assert answer.readings <= 5
+
+
+def test_few_commits_are_checked_out(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 20 + [1.05] * 12)
+    measure = FakeMeasure()
+    history.bisect(measure)
+    assert len({folder for folder, _, _ in measure.calls}) <= 2 + 6
+
+
+def test_commits_that_do_not_build_are_skipped_and_told(tmp_path: Path) -> None:
+    speeds: list[float | str] = [1.0, 1.0, 1.0, 1.0, "no header", 1.05, 1.05, 1.05]
+    history = History(tmp_path, speeds)
+    answer = history.bisect(FakeMeasure())
+    assert answer.culprits == (history.shas[4], history.shas[5])
+    assert answer.certain
+    assert "no header" in answer.skipped[history.shas[4]]
+    assert "cannot be told apart" in answer.notes[0]
+
+
+def test_a_commit_without_the_test_is_skipped(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4 + [1.05] * 4)
+    history.shas = repository(
+        tmp_path / "other", [{RELU: 1.0}, {ADD: 1.0}, {RELU: 1.0}, {RELU: 1.05}]
+    )
+    history.root = tmp_path / "other"
+    answer = history.bisect(FakeMeasure())
+    assert answer.culprits == (history.shas[3],)
+
+
+def test_ends_that_do_not_differ_end_the_search(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 5)
+    answer = history.bisect(FakeMeasure())
+    assert answer.culprits == ()
+    assert answer.notes == ("the two ends do not differ clearly",)
+
+
+def test_an_end_that_lacks_the_test_is_an_error(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 5)
+    with pytest.raises(NotFoundError, match="no case was measured on both"):
+        history.bisect(FakeMeasure(), test=ADD)
+
+
+def test_noise_costs_readings_and_is_told_as_a_probability(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 5 + [1.03] * 4)
+    answer = history.bisect(FakeMeasure(between=0.006), readings=30)
+    assert answer.culprits == (history.shas[5],)
+    assert 0.95 <= answer.probability <= 1
+    assert sum(answer.chances.values()) == pytest.approx(1)
+
+
+def test_an_interrupted_search_goes_on_with_what_it_knows(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 12 + [1.05] * 8)
+
+    def crash(number: int) -> None:
+        if number == 18:
+            raise KeyboardInterrupt
+
+    first = FakeMeasure(fail=crash)
+    with pytest.raises(KeyboardInterrupt):
+        history.bisect(first)
+    key = Question(RELU, history.shas[0], history.shas[-1]).key
+    known = Notebook.open(history.folder / "bisect.json", "bisect", key).entries
+    assert known
+    second = FakeMeasure(seed=2)
+    answer = history.bisect(second)
+    assert answer.culprits == (history.shas[12],)
+    assert answer.readings > len(known)
+    whole = FakeMeasure()
+    assert History(tmp_path / "whole", [1.0] * 12 + [1.05] * 8).bisect(whole).certain
+    assert len(second.calls) < len(whole.calls)
+
+
+def test_the_notebook_of_another_question_is_refused(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4 + [1.05] * 4)
+    history.folder.mkdir()
+    Notebook(history.folder / "bisect.json", "bisect", "another").add(skipped=1, reason="x")
+    with pytest.raises(RecordError, match="remove it to begin anew"):
+        history.bisect(FakeMeasure())
+
+
+def test_the_budget_of_readings_is_kept_and_the_answer_says_it_is_uncertain(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 12 + [1.05] * 8)
+    answer = history.bisect(FakeMeasure(), readings=1)
+    assert answer.readings == 1
+    assert not answer.certain
+    assert 0 < answer.probability < 0.95
+
+
+def test_progress_says_how_much_is_left(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 6 + [1.03] * 5)
+    history.bisect(FakeMeasure())
+    assert any("more, " in line and " min" in line for line in history.told)
+
+
+def test_two_changes_are_noticed(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4 + [1.04] * 4 + [1.08] * 4)
+    answer = history.bisect(FakeMeasure(), certainty=0.999, readings=12)
+    assert any("more than one commit" in note for note in answer.notes)
