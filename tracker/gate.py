@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from tracker.baseline import Candidate, Choice, Wanted, choose, incorrect, shared, throttled, usable
+from tracker.baseline import Candidate, Choice, Wanted, choose, incorrect, throttled, usable
 from tracker.errors import ExitCode
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
-from tracker.queries import RunInfo, candidates, histories, results
+from tracker.queries import RunInfo, candidates, histories, result_table, results
 from tracker.queries import ancestors as known_ancestors
 from tracker.report.judged import Judged
 from tracker.sides import Side
@@ -16,7 +16,17 @@ from tracker.store import Store
 from tracker.thresholds import Thresholds
 from tracker.verdict import Verdict, exit_code, judge
 
-Earlier = tuple[tuple[RunInfo, Result], ...]
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """An earlier result of a case; `shared` says that another process used the device."""
+
+    info: RunInfo
+    result: Result
+    shared: bool
+
+
+Earlier = Sequence[_Past]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ def judge_run(
     earlier = {info.number: info for info in found}
     others = () if found else candidates(store, run, ancestors=line, any_environment=True)
     measured = results(store, run)
-    past = histories(store, tuple(earlier.values())) if earlier else {}
+    past = _past(store, tuple(earlier.values())) if earlier else {}
     settings = _Settings(thresholds, today)
     judged = [
         _judge_case(result, run, past.get(result.case.fingerprint, ()), line, others, settings)
@@ -131,6 +141,20 @@ def _line(store: Store, run: RunInfo, ancestors: Sequence[str] | None) -> Sequen
     return (run.sha, *line) if run.checkout.dirty else line
 
 
+def _past(store: Store, infos: Sequence[RunInfo]) -> dict[str, Earlier]:
+    """Return the earlier results of each case; a history's results carry no device states."""
+    table = result_table(store, infos)
+    shared = {
+        (infos[run].number, table.case_keys[case])
+        for run, case, flag in zip(table.run, table.case, table.shared, strict=True)
+        if flag
+    }
+    return {
+        key: [_Past(info, result, (info.number, key) in shared) for info, result in found]
+        for key, found in histories(store, infos).items()
+    }
+
+
 def _judge_case(
     result: Result,
     run: RunInfo,
@@ -150,7 +174,7 @@ def _judge_case(
 def _choose(
     past: Earlier, run: RunInfo, line: Sequence[str] | None, others: Sequence[RunInfo]
 ) -> Choice:
-    known = [_candidate(info, earlier) for info, earlier in past]
+    known = [_candidate(earlier.info, earlier) for earlier in past]
     known += [_candidate(info, None) for info in others]
     wanted = Wanted(
         sha=f"{run.sha} with changes" if run.checkout.dirty and run.sha else run.sha,
@@ -162,7 +186,7 @@ def _choose(
     return choose(known, wanted)
 
 
-def _candidate(info: RunInfo, result: Result | None) -> Candidate:
+def _candidate(info: RunInfo, earlier: _Past | None) -> Candidate:
     return Candidate(
         run_id=info.run_id,
         sha=info.sha,
@@ -171,20 +195,20 @@ def _candidate(info: RunInfo, result: Result | None) -> Candidate:
         environment=info.environment_key,
         device=info.device.uuid,
         dirty=info.checkout.dirty,
-        throttled=result is not None and throttled(result),
-        shared=result is not None and shared(result),
-        incorrect=result is not None and incorrect(result),
+        throttled=earlier is not None and throttled(earlier.result),
+        shared=earlier is not None and earlier.shared,
+        incorrect=earlier is not None and incorrect(earlier.result),
     )
 
 
 def _base(choice: Choice, past: Earlier, run: RunInfo) -> tuple[Side | None, tuple[Result, ...]]:
     """Return the base with its repeats, and earlier results that count as repeats of the head."""
-    chosen = next((pair for pair in past if pair[0].run_id == choice.run_id), None)
+    chosen = next((earlier for earlier in past if earlier.info.run_id == choice.run_id), None)
     if chosen is None:
         return None, ()
-    info, result = chosen
+    info = chosen.info
     repeats = _repeats(past, info, but=info)
-    base = _side(result, info, choice.rule, repeats=repeats)
+    base = _side(chosen.result, info, choice.rule, repeats=repeats)
     same = info.sha == run.sha or run.checkout.dirty
     return base, () if same else _repeats(past, run, but=run)
 
@@ -192,12 +216,13 @@ def _base(choice: Choice, past: Earlier, run: RunInfo) -> tuple[Side | None, tup
 def _repeats(past: Earlier, run: RunInfo, *, but: RunInfo) -> tuple[Result, ...]:
     """Return usable results of the same commit on the same device, from other processes."""
     return tuple(
-        result
-        for info, result in past
-        if info.number != but.number
-        and info.sha == run.sha
-        and info.device.uuid == run.device.uuid
-        and usable([result])
+        earlier.result
+        for earlier in past
+        if earlier.info.number != but.number
+        and earlier.info.sha == run.sha
+        and earlier.info.device.uuid == run.device.uuid
+        and not earlier.shared
+        and usable([earlier.result])
     )
 
 
@@ -226,13 +251,14 @@ def _vanished(
     modes = {result.case.cache for result in measured}
     here = {result.case.fingerprint for result in measured}
     gone = [
-        (info, result)
-        for key, pairs in past.items()
+        earlier
+        for key, found in past.items()
         if key not in here
-        for info, result in pairs
-        if info.number == last.number and result.case.cache in modes
+        for earlier in found
+        if earlier.info.number == last.number and earlier.result.case.cache in modes
     ]
-    return [settings.judged(_side(result, info, _rule(info)), None, None) for info, result in gone]
+    rule = _rule(last)
+    return [settings.judged(_side(e.result, e.info, rule), None, None) for e in gone]
 
 
 def _rule(info: RunInfo) -> str:

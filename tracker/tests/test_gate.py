@@ -11,7 +11,7 @@ import pytest
 
 from tracker.errors import ExitCode
 from tracker.gate import Gate, compare_runs, judge_run
-from tracker.model import Case, Correctness, Run, Status, VerdictKind
+from tracker.model import Case, Correctness, DeviceState, Run, Status, VerdictKind
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
 from tracker.store import Store
@@ -126,6 +126,15 @@ def test_an_incorrect_result_is_never_a_baseline(store: Store) -> None:
     )
     head = measured(3, factor=1.2)
     record(store, measured(1), measured(2, results=(wrong,)), head)
+    verdict = only(judge(store, head))
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert sha(1)[:12] in verdict.baseline_rule
+
+
+def test_a_result_of_a_shared_device_is_never_a_baseline(store: Store) -> None:
+    busy = make_result(RELU, sample(), during=DeviceState(other_processes=1))
+    head = measured(3, factor=1.2)
+    record(store, measured(1), measured(2, results=(busy,)), head)
     verdict = only(judge(store, head))
     assert verdict.kind is VerdictKind.REGRESSION
     assert sha(1)[:12] in verdict.baseline_rule
