@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tracker.config import StoreChoice
-from tracker.doctor import devices, packages
+from tracker.doctor import packages
 from tracker.doctor.checkout import check_kernels, kernels_folder
 from tracker.doctor.devices import Gpu, GpuSurvey, survey_gpus
 from tracker.doctor.examine import doctor_document
@@ -98,7 +98,8 @@ def test_without_nvml_nvidia_smi_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(starts=False))
     line = "0, NVIDIA H200, GPU-1, 143771, 580.95.05, 9.0\n"
     monkeypatch.setattr(
-        devices.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=line, returncode=0)
+        "tracker.doctor.devices.subprocess.run",
+        lambda *_, **__: SimpleNamespace(stdout=line, returncode=0),
     )
     survey = survey_gpus()
     assert survey.source == "nvidia-smi"
@@ -111,7 +112,7 @@ def test_without_both_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         raise FileNotFoundError
 
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(starts=False))
-    monkeypatch.setattr(devices.subprocess, "run", missing)
+    monkeypatch.setattr("tracker.doctor.devices.subprocess.run", missing)
     assert survey_gpus().problem == (
         "NVML cannot start: Driver Not Loaded; nvidia-smi is not there either"
     )
@@ -122,7 +123,7 @@ def test_a_failing_nvidia_smi_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise subprocess.CalledProcessError(9, "nvidia-smi")
 
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(starts=False))
-    monkeypatch.setattr(devices.subprocess, "run", failing)
+    monkeypatch.setattr("tracker.doctor.devices.subprocess.run", failing)
     assert "nvidia-smi failed" in str(survey_gpus().problem)
 
 
