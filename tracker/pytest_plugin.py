@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         dest="bandwatch_benchmark",
         help="measure, record the results in the store, judge each against its baseline; the exit "
-        "status is 1 for a regression, 3 for undecided or nothing measured",
+        "status is 1 for a regression, 3 for a vanished case or nothing measured",
     )
     group.addoption(
         "--bandwatch-store",
@@ -96,7 +96,7 @@ class Recorder:
         except TrackerError as error:
             self._ending = Ending((), ExitCode(error.exit_code), (str(error),))
         if exitstatus in _REPLACED:
-            session.exitstatus = int(self._ending.code)
+            session.exitstatus = self._ending.status
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,6 +16,7 @@ from tracker.gate import judge_run
 from tracker.lineage import line_of
 from tracker.model import Checkout, Environment, Run
 from tracker.queries import find_run
+from tracker.reasons import ReasonCode
 from tracker.record import assemble, new_run_id, write_run
 from tracker.report.document import Document
 from tracker.report.headings import environment_words, run_heading
@@ -35,6 +36,13 @@ class Ending:
     documents: tuple[Document, ...] = ()
     code: ExitCode = ExitCode.OK
     lines: tuple[str, ...] = ()
+    hesitant: bool = False
+    """Everything was measured, and undecided is the worst that was found."""
+
+    @property
+    def status(self) -> int:
+        """What pytest exits with: nobody's test failed where a verdict is only undecided."""
+        return int(ExitCode.OK if self.hesitant else self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,13 @@ class Session:
         code = worst([gate.code for gate in gates])
         if problems and code is ExitCode.OK:
             code = ExitCode.USAGE
-        return Ending(documents, code, (*problems, f"recorded in {self.config.store.shown}"))
+        lines = (*problems, f"recorded in {self.config.store.shown}")
+        hesitant = code is ExitCode.UNDECIDED and not any(
+            verdict.has(ReasonCode.VANISHED) for gate in gates for verdict in gate.verdicts
+        )
+        if hesitant:
+            lines = (*lines, "undecided fails no test: pytest exits 0, `bandwatch check` exits 3")
+        return Ending(documents, code, lines, hesitant)
 
     def _teach(self, store: Store) -> None:
         if self.checkout.commit is None:

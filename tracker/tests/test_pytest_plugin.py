@@ -83,6 +83,16 @@ def test_a_slower_commit_is_a_regression_and_exit_1(sandbox: Sandbox) -> None:
     assert "the parent commit" in text(result)
 
 
+def test_undecided_alone_fails_no_test_and_is_told(sandbox: Sandbox) -> None:
+    sandbox.records(relu=envelope())
+    sandbox.run("--benchmark")
+    sandbox.records(relu=envelope(factor=1.1, seed=2))
+    result = sandbox.run("--benchmark")
+    assert "1 undecided of 1 case: exit 3" in text(result)
+    assert "pytest exits 0, `bandwatch check` exits 3" in text(result)
+    assert result.ret == 0
+
+
 def test_a_failed_test_keeps_pytest_s_exit_and_stores_no_time(sandbox: Sandbox) -> None:
     sandbox.records(
         {"relu": "raise AssertionError", "add": "raise AssertionError"},
