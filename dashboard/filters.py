@@ -24,8 +24,7 @@ WINDOWS: dict[str, tuple[str, int]] = {
     "everything": ("commits", 0),
 }
 _WINDOW = "50 commits"
-# What a script run leaves for the next one, in the session.
-_PENDING, _KEPT = "_pending_", "_kept_notices"
+_FOLLOWED = "_followed_"
 _TRUNKS = ("main", "master", "trunk")
 MAX_SERIES = 6
 
@@ -72,8 +71,7 @@ class Address:
     @classmethod
     def read(cls) -> "Address":
         """Return the parameters of this script run; call it before the widgets are made."""
-        kept = st.session_state.pop(_KEPT, [])
-        return cls({key: st.query_params.get_all(key) for key in st.query_params}, kept)
+        return cls({key: st.query_params.get_all(key) for key in st.query_params})
 
     def check(self, key: str, label: str, valid: Sequence[str]) -> None:
         """Keep a notice for each value of a parameter that is no option here."""
@@ -133,44 +131,54 @@ def choose_branch(names: Sequence[str], address: Address) -> str | None:
 def choose_run(
     label: str,
     key: str,
-    names: Mapping[str, str],
+    names: Sequence[str],
     address: Address,
     find: Callable[[str], str | None],
     *,
     default: int = 0,
 ) -> str:
-    """Draw the choice of a run and return its id; `names` are ids by the name of each run.
+    """Draw the choice of a run among names and return the chosen one.
 
-    A link may name a run by its id or its commit: `find` gives the name of it, None for none. Such
-    a value stands in the address under its name after one more script run, since a bound parameter
-    can only be set through the session after its widget exists.
+    A link names a run by its id or commit under `key`, which no widget owns, so it stays in the
+    address; `find` gives the name of such a run, None for none. The widget's own parameter is
+    `key_run`. It has no default, so that every explicit choice stands in the address.
     """
-    pending = _PENDING + key
-    if pending in st.session_state:
-        st.session_state[key] = st.session_state.pop(pending)
-    wanted = address.raw.get(key, [""])[0]
-    options = list(names)
-    linked = find(wanted) if wanted and wanted not in names else None
-    if linked is not None and linked in names:
-        st.session_state[key] = st.session_state[pending] = linked
-    else:
-        address.check(key, label, options)
+    own = f"{key}_run"
+    _follow(key, own, address, label, find)
+    address.check(own, label, names)
+    place = min(default, len(names) - 1)
     chosen = st.selectbox(
         label,
-        options,
-        index=min(default, len(options) - 1),
-        key=key,
+        names,
+        index=None,
+        placeholder=names[place],
+        key=own,
         bind="query-params",
         width=260,
     )
-    return names[str(chosen)]
+    return str(chosen or names[place])
 
 
-def settle(address: Address) -> None:
-    """Run the script again where a link named a run in another way than the address shows it."""
-    if any(str(key).startswith(_PENDING) for key in st.session_state):
-        st.session_state[_KEPT] = address.notices
-        st.rerun()
+def _follow(
+    key: str, own: str, address: Address, label: str, find: Callable[[str], str | None]
+) -> None:
+    """Choose the run that a link names, once for each time that the link is opened."""
+    reference = address.raw.get(key, [""])[0]
+    if not reference or own in address.raw or st.session_state.get(_FOLLOWED + key) == reference:
+        return
+    st.session_state[_FOLLOWED + key] = reference
+    name = find(reference)
+    if name is None:
+        address.notices.append(f"{label}: no run or commit is called {plain(reference, 80)!r}.")
+    else:
+        st.session_state[own] = name
+
+
+def forget_links(keys: Sequence[str]) -> None:
+    """Let links be followed anew, except those of the page that has these parameters."""
+    for key in list(st.session_state):
+        if str(key).startswith(_FOLLOWED) and str(key).removeprefix(_FOLLOWED) not in keys:
+            del st.session_state[key]
 
 
 def choose_cases(names: Sequence[str], address: Address) -> list[str]:

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import data, glossary, notices
 from dashboard.charts.base import Described
 from dashboard.data import Snapshot
-from dashboard.filters import Address
+from dashboard.filters import Address, forget_links
 from dashboard.pages import PageInfo
 from dashboard.palette import Palette, palette
 from dashboard.session import is_missing, open_store, store_address
@@ -40,6 +40,7 @@ def draw(page: PageInfo, body: Callable[[View], Parameters]) -> None:
     told = st.container()
     address = Address.read()
     address.check_known(page.keys)
+    forget_links(page.keys)
     try:
         view = _open(colours, address)
         if view is None:

@@ -49,7 +49,7 @@ COMPARE = PageInfo(
     "Two runs case by case. Bars are the intervals of the change of bandwidth, left of zero is "
     "slower; rows are sorted by certainty, then by size. Select a row for both distributions.",
     ("run", "verdict", "interval", "p-value", "bandwidth"),
-    ("gpu", "base", "head", "kernel", "show"),
+    ("gpu", "base", "head", "base_run", "head_run", "kernel", "show"),
 )
 CHANGES = PageInfo(
     "views/changes.py",

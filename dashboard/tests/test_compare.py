@@ -17,10 +17,19 @@ def test_a_link_with_two_commits_shows_the_planted_regression_alone(app: Open) -
     assert any("1 decided case shown; hidden: 37 no change" in c.value for c in page.caption)
 
 
-def test_the_address_names_both_runs_after_a_link_by_commit(app: Open) -> None:
+def test_a_link_by_commit_chooses_both_runs(app: Open) -> None:
     page = app("compare", **SIDES)
-    assert str(page.selectbox(key="base").value).startswith(sha(REGRESSION_AT - 1)[:7])
-    assert str(page.selectbox(key="head").value).startswith(sha(REGRESSION_AT)[:7])
+    assert str(page.selectbox(key="base_run").value).startswith(sha(REGRESSION_AT - 1)[:7])
+    assert str(page.selectbox(key="head_run").value).startswith(sha(REGRESSION_AT)[:7])
+
+
+def test_another_choice_replaces_the_linked_run_and_stays(app: Open) -> None:
+    page = app("compare", **SIDES)
+    newest = page.selectbox(key="head_run").options[0]
+    page.selectbox(key="head_run").set_value(newest).run()
+    assert page.selectbox(key="head_run").value == newest
+    page.selectbox(key="kernel").set_value("relu").run()
+    assert page.selectbox(key="head_run").value == newest
 
 
 def test_all_rows_are_there_on_request_the_surest_first(app: Open) -> None:
@@ -47,9 +56,10 @@ def test_other_environments_are_told_and_nothing_is_decided(app: Open) -> None:
 
 def test_without_a_link_the_newest_run_meets_the_one_before(app: Open) -> None:
     page = app("compare")
-    names = page.selectbox(key="head").options
-    assert page.selectbox(key="head").value == names[0]
-    assert page.selectbox(key="base").value == names[1]
+    head, base = page.selectbox(key="head_run"), page.selectbox(key="base_run")
+    assert head.value is None
+    assert head.placeholder == head.options[0]
+    assert base.placeholder == base.options[1]
 
 
 def test_an_unknown_run_is_told(app: Open) -> None:

@@ -34,7 +34,6 @@ def body(view: View) -> Parameters:
             notices.show(notices.too_few_runs(), view.colours)
             return {GPU.key: gpu}
         base, head = _sides(view, gpu, runs)
-        filters.settle(view.address)
     _who(view, base, head)
     verdicts = judging.between(view.snapshot, base.run_id, head.run_id)
     facts.counts(judging.counts(verdicts, view.colours))
@@ -69,19 +68,19 @@ def _find(view: View, gpu: str, reference: str) -> RunInfo | None:
 
 
 def _sides(view: View, gpu: str, runs: Mapping[str, RunInfo]) -> tuple[RunInfo, RunInfo]:
-    ids = {name: run.run_id for name, run in runs.items()}
-    by_id = {run.run_id: (name, run) for name, run in runs.items()}
+    names = list(runs)
+    by_id = {run.run_id: name for name, run in runs.items()}
 
     def find(reference: str) -> str | None:
         found = _find(view, gpu, reference)
-        return by_id[found.run_id][0] if found is not None else None
+        return by_id[found.run_id] if found is not None else None
 
     left, right = st.container(width="content"), st.container(width="content")
     with right:
-        head = by_id[filters.choose_run("Head", "head", ids, view.address, find)][1]
+        head = runs[filters.choose_run("Head", "head", names, view.address, find)]
     before = _before(head, list(runs.values()))
     with left:
-        base = by_id[filters.choose_run("Base", "base", ids, view.address, find, default=before)][1]
+        base = runs[filters.choose_run("Base", "base", names, view.address, find, default=before)]
     return base, head
 
 

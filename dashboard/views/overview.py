@@ -14,12 +14,14 @@ from dashboard.layout import Parameters, View
 from dashboard.metrics import BANDWIDTH
 from dashboard.pages import OVERVIEW, RUNS
 from dashboard.text import ago
+from tracker.model import VerdictKind
 from tracker.queries import RunInfo
 
 _WINDOW = Window("commits", 50)
 _LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
 # More models than this have a line each and no table; choose one to see its findings.
 _MAX_MODELS = 4
+_COMPARED = tuple(str(kind) for kind in VerdictKind)
 
 
 def body(view: View) -> Parameters:
@@ -69,7 +71,7 @@ def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
     elif not run.complete:
         found.append(notices.partial_run())
     cases = len(verdicts.rows)
-    if cases and verdicts.count("no baseline") == cases:
+    if verdicts.count("no baseline") and not any(map(verdicts.count, _COMPARED)):
         found.append(notices.too_few_runs())
     elif cases and verdicts.count("undecided") == cases:
         found.append(notices.only_undecided(cases))
