@@ -44,10 +44,17 @@ __device__ __forceinline__ void add_packs(const T* a, const T* b, T* y, i64 n) {
     constexpr int K = sizeof(PACK) / sizeof(T);
     const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;
     if (i * K + K <= n) {
-        reinterpret_cast<PACK*>(y)[i] =
-            plus(reinterpret_cast<const PACK*>(a)[i], reinterpret_cast<const PACK*>(b)[i]);
+        if constexpr (sizeof(PACK) == 16) {  // as whole vectors: a struct of four would be four loads
+            const uint4 p = reinterpret_cast<const uint4*>(a)[i], q = reinterpret_cast<const uint4*>(b)[i];
+            const PACK sum = plus(bit_cast<PACK>(p), bit_cast<PACK>(q));
+            store_global(reinterpret_cast<uint4*>(y) + i, bit_cast<uint4>(sum));
+        } else {
+            reinterpret_cast<PACK*>(y)[i] =
+                plus(reinterpret_cast<const PACK*>(a)[i], reinterpret_cast<const PACK*>(b)[i]);
+        }
         return;
     }
+#pragma unroll 1
     for (i64 e = i * K; e < n; ++e) y[e] = plus(a[e], b[e]);
 }
 

@@ -16,7 +16,7 @@
 #define LOAD_HINT(pointer) (*(pointer))
 #endif
 #ifndef STORE_HINT
-#define STORE_HINT(pointer, value) (*(pointer) = (value))
+#define STORE_HINT(pointer, value) store_global(pointer, value)
 #endif
 
 // ---- lanes: what one 32-bit word holds ---------------------------------------------------------
@@ -219,13 +219,16 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
         if (i < n) y[i] = apply_one<T>(OP, Inputs<T, 2>{{a, b}}, i);                           \
     }
 
-// The shapes that `tiling.py` chooses among: 1, 2 or 4 vectors a thread.
-#define UNARY_KERNELS(name, suffix, To, Ti, EXTRA, OP)                                         \
+// The shapes that `tiling.py` chooses among: 1, 2 or 4 vectors a thread. Four leave few registers for
+// arithmetic, so an operation with much of it takes the first two.
+#define UNARY_KERNELS_TO_X2(name, suffix, To, Ti, EXTRA, OP)                                   \
     UNARY_KERNEL(name##_x1_##suffix, To, Ti, 1, false, EXTRA, OP)                              \
     UNARY_KERNEL(name##_x2_##suffix, To, Ti, 2, false, EXTRA, OP)                              \
-    UNARY_KERNEL(name##_x4_##suffix, To, Ti, 4, false, EXTRA, OP)                              \
     UNARY_KERNEL(name##_shifted_x1_##suffix, To, Ti, 1, true, EXTRA, OP)                       \
     UNARY_KERNEL(name##_shifted_x2_##suffix, To, Ti, 2, true, EXTRA, OP)
+#define UNARY_KERNELS(name, suffix, To, Ti, EXTRA, OP)                                         \
+    UNARY_KERNELS_TO_X2(name, suffix, To, Ti, EXTRA, OP)                                       \
+    UNARY_KERNEL(name##_x4_##suffix, To, Ti, 4, false, EXTRA, OP)
 #define BINARY_KERNELS(name, suffix, T, EXTRA, OP)                                             \
     BINARY_KERNEL(name##_x1_##suffix, T, 1, false, EXTRA, OP)                                  \
     BINARY_KERNEL(name##_x2_##suffix, T, 2, false, EXTRA, OP)                                  \

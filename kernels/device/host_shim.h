@@ -290,6 +290,9 @@ template <class T> void __stcs(T* p, T value) { *p = value; }
 template <class T> void __stcg(T* p, T value) { *p = value; }
 template <class T> void __stwt(T* p, T value) { *p = value; }
 
+static inline void store_global(uint4* p, uint4 v) { *p = v; }
+static inline void store_global(uint2* p, uint2 v) { *p = v; }
+
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return static_cast<unsigned>(((static_cast<unsigned long long>(high) << 32) | low) >> (shift & 31));
 }

@@ -17,6 +17,18 @@
 #define COOPERATIVE_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
 // Shared memory whose size the launch sets; 16-byte aligned.
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+
+// One wide store. Of an assignment NVRTC 13.0 may make four narrow ones (seen for sm_80 and sm_90),
+// and __stwb gives a store with an ordering that nobody asked for.
+__device__ __forceinline__ void store_global(uint4* p, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+__device__ __forceinline__ void store_global(uint2* p, uint2 v) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(v.x), "r"(v.y)
+                 : "memory");
+}
 #endif
 
 using i64 = long long;

@@ -24,5 +24,5 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.silu),
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.silu),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
-    ElementwiseVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2, 4), shifted_loads=(1, 2)),
+    ElementwiseVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2), shifted_loads=(1, 2)),
 )

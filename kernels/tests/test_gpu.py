@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,7 +45,8 @@ def problem(implementation: Implementation) -> tuple[Callable[[], Any], torch.Te
             expected = implementation(*inputs, **case.parameters)
         except ValueError:
             continue
-        return lambda: implementation(*inputs, out=out, **case.parameters), out, expected
+        call = partial(implementation, *inputs, out=out, **case.parameters)
+        return call, out, expected
     pytest.skip("no case of this implementation runs here")
 
 
@@ -73,6 +75,10 @@ def test_a_call_allocates_nothing_and_does_not_wait(implementation: Implementati
     torch.cuda.synchronize()
     if implementation.name in {"torch_jit", "torch_eager", "torch_folded"}:
         pytest.skip("torch's two steps need a tensor between them")
+    if implementation.name == "torch" and implementation.kernel == "bn_relu_add":
+        pytest.skip(
+            "torch converts the tables' product to the output's dtype in a tensor of its own"
+        )
     before = torch.cuda.memory_stats()["allocation.all.allocated"]
     if implementation.name.startswith("cuda"):
         torch.cuda._sleep(40_000_000)  # about 20 ms in which the device is busy

@@ -1,0 +1,67 @@
+"""`python -m kernels inspect KERNEL --arch sm_90`: a kernel's machine code, told to a person."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+from kernels.build import BuildError
+from kernels.gate import ARCHITECTURES, Gate, gates, read, violations
+from kernels.sass import Facts
+
+
+def _widths(counts: Mapping[int, int]) -> str:
+    return (
+        " ".join(f"{bits}x{count}" for bits, count in sorted(counts.items(), reverse=True)) or "-"
+    )
+
+
+def _line(found: Facts, broken: Sequence[str]) -> str:
+    nan = "drops" if found.drops_nan else "keeps"
+    flush = "yes" if found.flushes else "no"
+    return (
+        f"{found.name:34s}{found.instructions:>6d}{found.registers:>6d}{found.spills:>8d}"
+        f"{_widths(found.loads):>18s}{_widths(found.stores):>18s}{nan:>7s}{flush:>7s}  "
+        f"{'; '.join(text.split(': ', 1)[1] for text in broken) or 'ok'}"
+    )
+
+
+def inspect(checked: Gate, arch: str) -> tuple[list[str], bool]:
+    """Return the lines that describe a kernel's machine code, and whether its gate passes."""
+    lines = [f"{checked.kernel} for {arch}; accesses as bits x count in the code"]
+    passed = True
+    shown: tuple[str, ...] | None = None
+    for options, found in read(checked, arch):
+        if options != shown:
+            shown = options
+            lines.extend([*([f"built with {' '.join(options)}"] if options else []), _HEADER])
+        broken = violations(found, checked.rules)
+        passed = passed and not broken
+        lines.append(_line(found, broken))
+    return lines, passed
+
+
+_HEADER = (
+    f"{'function':34s}{'instr':>6s}{'regs':>6s}{'spills':>8s}{'loads':>18s}{'stores':>18s}"
+    f"{'NaN':>7s}{'flush':>7s}  gate"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0 when the gate passes, 1 when it does not, 2 on wrong use."""
+    parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("inspect", help="facts of a kernel's machine code, no GPU needed")
+    command.add_argument("kernel", choices=sorted(gates()))
+    command.add_argument("--arch", default="sm_90", help=f"such as {', '.join(ARCHITECTURES)}")
+    given = parser.parse_args(arguments)
+    try:
+        lines, passed = inspect(gates()[given.kernel], given.arch)
+    except (BuildError, FileNotFoundError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The static gate: what would run is what was meant; planted faults are caught. No GPU needed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernels import __main__ as command
+from kernels import build
+from kernels.gate import ARCHITECTURES, Gate, Rule, check, gates, violations
+from kernels.registry import kernels
+from kernels.sass import Facts, facts, width
+
+MAIN = Rule("", load_bits=128, store_bits=128, narrower=2)
+PROLOGUE = '#include "elementwise.cuh"\n'
+GOOD = """
+struct Relu { __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; } };
+UNARY_KERNEL(planted, float, float, 1, false, (), Relu{})
+"""
+FMAXF = GOOD.replace("v <= 0.0f ? 0.0f : v", "fmaxf(v, 0.0f)")
+TERNARY = GOOD.replace("v <= 0.0f ? 0.0f : v", "v > 0.0f ? v : 0.0f")
+FLOATS = """
+KERNEL(256, planted, (const float* x, float* y, i64 n)) {
+    const i64 i = (static_cast<i64>(blockIdx.x) * 256 + threadIdx.x) * 4;
+    for (int k = 0; k < 4; ++k) if (i + k < n) y[i + k] = x[i + k] <= 0.0f ? 0.0f : x[i + k];
+}
+"""
+SPILLS = """
+KERNEL(256, planted, (const float* x, float* y, i64 n)) {
+    float v[64];
+    for (int k = 0; k < 64; ++k) v[k] = x[k * 256 + threadIdx.x];
+    for (int k = 0; k < 64; ++k) y[k * 256 + threadIdx.x] = v[static_cast<int>(x[k]) & 63];
+}
+"""
+SCALE = """
+struct Scale { float s; __device__ float operator()(float v) const { return v * s + 1.0f; } };
+UNARY_KERNEL(planted, float, float, 1, false, (, float s), Scale{s})
+"""
+
+
+def planted(folder: Path, text: str, *options: str, arch: str = "sm_90") -> Facts:
+    source = folder / "planted" / "cuda.cu"
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(PROLOGUE + text)
+    return facts(build.compile_cubin(source, arch, options).code)["planted"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted sources go to a cache of their own."""
+    if "tmp_path" in request.fixturenames:
+        monkeypatch.setenv("BANDWATCH_CACHE", str(request.getfixturevalue("tmp_path") / "cache"))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("kernel", sorted(gates()))
+def test_every_kernel_passes_its_gate(kernel: str, arch: str) -> None:
+    assert check(gates()[kernel], arch) == []
+
+
+def test_every_kernel_has_a_gate() -> None:
+    assert set(gates()) >= set(kernels()) - {"fused_transform"}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_good_kernel_breaks_nothing(tmp_path: Path, arch: str) -> None:
+    found = planted(tmp_path, GOOD, arch=arch)
+    assert violations(found, (MAIN,)) == []
+    assert found.loads[128] >= 1
+    assert found.stores[128] >= 1
+    assert 0 < found.registers <= 32
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("text", [FMAXF, TERNARY], ids=["fmaxf", "ternary"])
+def test_a_maximum_that_drops_nan_is_caught(tmp_path: Path, text: str, arch: str) -> None:
+    broken = violations(planted(tmp_path, text, arch=arch), (MAIN,))
+    assert len(broken) == 1
+    assert "NaN is dropped by FMNMX" in broken[0]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_lost_vector_access_is_caught(tmp_path: Path, arch: str) -> None:
+    broken = " ".join(violations(planted(tmp_path, FLOATS, arch=arch), (MAIN,)))
+    assert "no 128-bit load, only [32] bits" in broken
+    assert "no 128-bit store, only [32] bits" in broken
+
+
+def test_vectors_beside_too_many_narrow_accesses_are_caught(tmp_path: Path) -> None:
+    found = replace(planted(tmp_path, GOOD), loads={128: 1, 32: 5})
+    assert "6 accesses narrower" in violations(found, (MAIN,))[0]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_flushing_of_subnormals_is_caught(tmp_path: Path, arch: str) -> None:
+    assert violations(planted(tmp_path, SCALE, arch=arch), (MAIN,)) == []
+    broken = violations(planted(tmp_path, SCALE, "-ftz=true", arch=arch), (MAIN,))
+    assert "subnormals are flushed" in broken[0]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_local_memory_is_caught(tmp_path: Path, arch: str) -> None:
+    broken = " ".join(violations(planted(tmp_path, SPILLS, arch=arch), (Rule(""),)))
+    assert "local memory" in broken
+
+
+def test_too_many_registers_are_caught(tmp_path: Path) -> None:
+    found = planted(tmp_path, GOOD)
+    assert violations(found, (replace(MAIN, registers=8),))[0].endswith("more than 8")
+
+
+def test_a_function_that_no_rule_names_is_caught(tmp_path: Path) -> None:
+    found = planted(tmp_path, GOOD)
+    assert violations(found, (Rule("other"),)) == ["planted: no rule says what it must be"]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "bits"),
+    [
+        ("LDG.E.128.CONSTANT", 128), ("LDG.E", 32), ("LDG.E.U16.CONSTANT", 16), ("STG.E.EF.64", 64),
+        ("LDG.E.S8", 8), ("STG.E.128.STRONG.SM", 128), ("LDG.E.ENL2.256", 256), ("LDG.E.EF.128", 128),
+    ],
+)  # fmt: skip
+def test_width_of_an_access(opcode: str, bits: int) -> None:
+    assert width(opcode) == bits
+
+
+def test_the_facts_are_printed_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["inspect", "relu", "--arch", "sm_90"]) == 0
+    out = capsys.readouterr().out
+    line = next(text for text in out.splitlines() if text.startswith("relu_x1_f32"))
+    assert "128x" in line
+    assert "keeps" in line
+    assert line.endswith("ok")
+
+
+def test_an_unknown_architecture_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["inspect", "relu", "--arch", "sm_1"]) == 2
+    assert "cannot compile" in capsys.readouterr().err
+
+
+def test_the_command_fails_when_the_gate_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strict = Gate("relu", (replace(MAIN, registers=4),))
+    monkeypatch.setattr(command, "gates", lambda: {"relu": strict})
+    assert command.main(["inspect", "relu"]) == 1
+    assert "registers a thread, more than 4" in capsys.readouterr().out
