@@ -73,6 +73,7 @@ def measure(
     findings = Findings(chosen, mode, test)
     truth = session.oracle.truth(chosen, session.settings.seed)
     bench = session.bench(truth.values[0].device)
+    bench.device.synchronize()  # the inputs were made on the caller's stream
     broken = None
     try:
         with bench.device.stream():
@@ -127,8 +128,7 @@ class _Chain:
         self._first_call(buffers)
         seen = self.bench.device.ordered(self._guarded(buffers), buffers)
         self.bench.device.synchronize()
-        final = buffers.output_tensor
-        if not same_bits(seen, final) and self._compare(final).passed:
+        if not self._compare(seen).passed and self._is_right_in_the_end(buffers):
             raise ChainBrokenError(
                 Link.STREAM,
                 "the output is right only after waiting for the whole device: the work does not "
@@ -136,6 +136,17 @@ class _Chain:
             )
         self._settle(Link.COMPARE, (buffers,), POISON_NAN)
         return buffers
+
+    def _is_right_in_the_end(self, buffers: BufferSet) -> bool:
+        """Whether a launch between two waits for the whole device gives the right output.
+
+        What it leaves in the buffers stays there when it does not.
+        """
+        buffers.output.poison(POISON_NAN)
+        self.bench.device.synchronize()
+        self._guarded(buffers)()
+        self.bench.device.synchronize()
+        return self._compare(buffers.output_tensor).passed
 
     def _more_sets(self) -> tuple[BufferSet, ...]:
         """Return the further buffer sets that the cache mode rotates through."""

@@ -87,11 +87,6 @@ class CpuDevice:
         """Return how many buffer sets a mode rotates through: over five caches when rotated."""
         return 5 * self.cache_bytes // set_bytes + 2 if mode == "rotated" else 1
 
-    def group(self, estimate_s: float) -> int:
-        """Return how many launches one measurement averages: one, the host clock is fine enough."""
-        del estimate_s
-        return 1
-
 
 def _touch(part: np.ndarray) -> None:
     np.add(part, 1, out=part)
@@ -120,6 +115,9 @@ class _ColdRunner:
         for launch in self._launches:
             launch()
 
+    def tune(self, estimate_s: float) -> None:
+        """Change nothing: the host clock is fine enough for one launch."""
+
 
 class _BackToBackRunner:
     """Many launches a measurement, without a flush, the buffers in turn."""
@@ -147,3 +145,6 @@ class _BackToBackRunner:
     def once(self) -> None:
         for launch in self._launches:
             launch()
+
+    def tune(self, estimate_s: float) -> None:
+        """Change nothing: the number of launches was fitted when this was made."""

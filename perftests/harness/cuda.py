@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,18 @@ if TYPE_CHECKING:
 _LIMIT_PERSISTING_L2 = 6
 """cudaLimitPersistingL2CacheSize in the runtime's enumeration."""
 _ORDER_HOLD_NS = 300_000
-_TIMER_STEP_S = 32e-9
-"""Resolution of an event's time stamp on Hopper, seen in recorded data."""
-_RESOLUTION = 1e-3
-_LARGEST_GROUP = 16
 _PLACEMENTS = 8
 _PLACED_BYTES = 512 << 20
+
+
+@dataclass(frozen=True)
+class _StreamHandle:
+    """A stream's address under the CUDA stream protocol, which older torch streams lack."""
+
+    address: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.address)
 
 
 class CudaDevice:
@@ -85,7 +92,7 @@ class CudaDevice:
         """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
         from_external = getattr(self.cupy.cuda.Stream, "from_external", None)
         if from_external is not None:
-            return from_external(stream)
+            return from_external(_StreamHandle(stream.cuda_stream))
         return self.cupy.cuda.ExternalStream(stream.cuda_stream, self.device.index)
 
     def synchronize(self) -> None:
@@ -145,14 +152,6 @@ class CudaDevice:
         if mode == "rotated":
             return 5 * self.cache_bytes // set_bytes + 2
         return max(1, min(_PLACEMENTS, _PLACED_BYTES // set_bytes)) if mode == "cold" else 1
-
-    def group(self, estimate_s: float) -> int:
-        """Return how many cold launches one measurement averages.
-
-        An event's time steps by 32 ns, 0.7 % of a 4.5 us kernel: the median of single launches
-        would jump by that. Enough launches are averaged to bring the step to 0.1 %.
-        """
-        return max(1, min(_LARGEST_GROUP, ceil(_TIMER_STEP_S / (_RESOLUTION * estimate_s))))
 
 
 def first_line(error: BaseException) -> str:

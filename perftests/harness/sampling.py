@@ -54,6 +54,9 @@ class Runner(Protocol):
     def once(self) -> None:
         """Launch as in the timed region, once on every buffer set, without timing."""
 
+    def tune(self, estimate_s: float) -> None:
+        """Fit the runner to launches of about this long, before the sample is taken."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -100,11 +103,18 @@ class Warmth:
 
 
 def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
-    """Run batches until clock and time stand still, or the cap is reached.
+    """Run batches until clock and time stand still, or the cap is reached; then tune the runner.
 
     Steady means: two batches in a row, after the floor, whose clocks differ by at most 0.5 % and
     whose medians differ by at most 2 %.
     """
+    warmth = _warm_up(runner, floor_s=floor_s, cap_s=cap_s)
+    if warmth.median_s is not None:
+        runner.tune(warmth.median_s)
+    return warmth
+
+
+def _warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
     began = time.perf_counter()
     before: tuple[float, float | None] | None = None
     count, busy = 2, 0.0

@@ -55,8 +55,10 @@ class Bench:
             return Peaks()
         attributes = self.device.attributes  # type: ignore[union-attr]
         properties = self.device.properties  # type: ignore[union-attr]
-        clock, width = attributes.get("MemoryClockRate"), attributes.get("GlobalMemoryBusWidth")
-        sm_clock = attributes.get("ClockRate")
+        clock = attributes.get("MemoryClockRate") or getattr(properties, "memory_clock_rate", 0)
+        width = attributes.get("GlobalMemoryBusWidth")
+        width = width or getattr(properties, "memory_bus_width", 0)
+        sm_clock = attributes.get("ClockRate") or getattr(properties, "clock_rate", 0)
         return Peaks(
             theoretical_bytes_per_s=theoretical_bandwidth(clock * _KHZ, width)
             if clock and width

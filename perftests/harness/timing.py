@@ -77,8 +77,6 @@ def time_workload(
     floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
     kind = bench.device.kind
     warm = warm_up(runner, floor_s=min(floor, _WARM_CAP[kind]), cap_s=_WARM_CAP[kind])
-    if warm.median_s is not None and hasattr(runner, "group"):
-        runner.group = bench.device.group(warm.median_s)
 
     def look() -> None:
         found.states["during"] = bench.watch.read()
