@@ -51,7 +51,7 @@ def _links(run: RunInfo, result: Result, focus: Focus, *, key: str, to_series: b
         )
     st.page_link(
         RUNS.file,
-        label="Run",
+        label="Run details",
         query_params={"gpu": run.gpu_model, "run": run.run_id},
     )
     facts.web_button("CI run", run.ci.get("url"), key=f"{key}-ci")

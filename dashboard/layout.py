@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import data, glossary, notices
 from dashboard.charts.base import Described
+from dashboard.charts.legend import markup
 from dashboard.data import Snapshot
 from dashboard.filters import Address, forget_links
 from dashboard.pages import PageInfo
@@ -84,6 +85,8 @@ def _permanent_link(page: PageInfo, parameters: Parameters) -> None:
 
 def chart(described: Described, *, key: str, on_select: bool = False) -> Mapping[str, object]:
     """Draw a chart with its sentence; return its selection, empty without `on_select`."""
+    if described.legend:
+        st.html(markup(described.legend, palette(st.context.theme.type).text))
     if not on_select:
         st.altair_chart(described.chart, alt=described.alt, key=key)
         return {}

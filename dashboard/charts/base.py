@@ -7,12 +7,13 @@ from math import ceil, floor, log10
 
 import altair as alt
 
+from dashboard.charts.legend import Entry
+
 # More marks than this slow the page; beyond it, the read layer aggregates and the page says so.
 MAX_MARKS = 5_000
 _TICKS = 10
-# Streamlit fits axis, title and legend into a chart's height: what they take, in pixels.
+# Streamlit fits axis and title into a chart's height: what they take, in pixels.
 X_AXIS = 72
-LEGEND = 44
 
 
 # The labels of rows, each a case, a side or an implementation: all of them, not clipped.
@@ -21,10 +22,11 @@ ROWS = alt.Axis(labelLimit=420, labelOverlap=False, ticks=False, domain=False)
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A chart and one sentence that says what it shows, for people who do not see it."""
+    """A chart, one sentence that says what it shows, for people who do not see it, and a legend."""
 
     chart: alt.Chart | alt.LayerChart | alt.FacetChart
     alt: str
+    legend: tuple[Entry, ...] = ()
 
 
 def commit_axis(labels: Sequence[str], *, ticks: int = _TICKS) -> alt.Axis:

@@ -3,7 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.base import LEGEND, ROWS, X_AXIS, Described, plural
+from dashboard.charts.base import ROWS, X_AXIS, Described, plural
+from dashboard.charts.legend import Entry
 from dashboard.metrics import Metric
 from dashboard.palette import DASHES, MAX_LINES, Palette
 from tracker import units
@@ -62,7 +63,6 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
         size_text=[units.size(int(v)) for v in sizes["bytes_moved"]],
     )
     names = sorted(set(shown["implementation"]))[:MAX_LINES]
-    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolSize=400)
     log_time = metric.name == "time"
     chart = (
         alt.Chart(shown[shown["implementation"].isin(names)])
@@ -87,13 +87,13 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
             color=alt.Color(
                 "implementation:N",
                 sort=names,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(domain=names, range=list(colours.lines[: len(names)])),
             ),
             strokeDash=alt.StrokeDash(
                 "implementation:N",
                 sort=names,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
             ),
             tooltip=[
@@ -107,6 +107,10 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
     return Described(
         chart,
         f"{metric.title} over bytes moved for {', '.join(names) or 'no implementation'}.",
+        tuple(
+            Entry(name, colour, dash=dash)
+            for name, colour, dash in zip(names, colours.lines, DASHES, strict=False)
+        ),
     )
 
 
@@ -133,7 +137,6 @@ def models_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         .index
     )
     shapes = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
-    legend = alt.Legend(orient="top", title=None, labelLimit=360)
     chart = (
         alt.Chart(shown)
         .mark_point(size=80, filled=True, opacity=0.95)
@@ -148,7 +151,7 @@ def models_chart(rows: pd.DataFrame, colours: Palette) -> Described:
             color=alt.Color(
                 "gpu_model:N",
                 sort=models,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(
                     domain=models,
                     range=[colours.lines[i % MAX_LINES] for i in range(len(models))],
@@ -157,7 +160,7 @@ def models_chart(rows: pd.DataFrame, colours: Palette) -> Described:
             shape=alt.Shape(
                 "gpu_model:N",
                 sort=models,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(
                     domain=models, range=[shapes[i % len(shapes)] for i in range(len(models))]
                 ),
@@ -168,10 +171,14 @@ def models_chart(rows: pd.DataFrame, colours: Palette) -> Described:
                 alt.Tooltip("text:N", title="of peak"),
             ],
         )
-        .properties(height=_ROW * len(names) + X_AXIS + LEGEND, width="container")
+        .properties(height=_ROW * len(names) + X_AXIS, width="container")
     )
     return Described(
         chart,
         f"Percent of theoretical peak of {plural(len(names), 'implementation')} on "
         f"{', '.join(models) or 'no GPU'}.",
+        tuple(
+            Entry(model, colours.lines[i % MAX_LINES], shape=shapes[i % len(shapes)])
+            for i, model in enumerate(models)
+        ),
     )

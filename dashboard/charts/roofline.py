@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.base import Described, decades, plural
+from dashboard.charts.legend import Entry
 from dashboard.palette import Palette
 from tracker import units
 
 HEIGHT = 420
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _STEPS = 60
+_ROOF_DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 4), (2, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ def roofline_chart(
         layers += _ridges(roofs, peak_flop_per_s, x, colours)
     layers.append(_cases(cases, x, colours))
     chart = alt.layer(*layers).properties(height=HEIGHT, width="container")
-    return Described(chart, _describe(cases, roofs, peak_flop_per_s))
+    return Described(
+        chart, _describe(cases, roofs, peak_flop_per_s), _legend(cases, roofs, colours)
+    )
 
 
 def ridge_point(roof: Roof, peak_flop_per_s: float) -> float:
@@ -108,8 +112,8 @@ def _roofs(
             strokeDash=alt.StrokeDash(
                 "roof:N",
                 sort=names,
-                legend=alt.Legend(orient="top", title=None, labelLimit=400, symbolSize=500),
-                scale=alt.Scale(domain=names, range=[[1, 0], [6, 4], [2, 3]][: len(names)]),
+                legend=None,
+                scale=alt.Scale(domain=names, range=list(_ROOF_DASHES[: len(names)])),
             ),
             tooltip=[alt.Tooltip("roof:N"), alt.Tooltip("source:N", title="from")],
         )
@@ -136,7 +140,6 @@ def _ridges(roofs: Sequence[Roof], peak: float, x: alt.X, colours: Palette) -> l
 def _cases(cases: pd.DataFrame, x: alt.X, colours: Palette) -> alt.Chart:
     shown = cases.assign(gflop_per_s=cases["flop_per_s"] / 1e9)
     names = sorted(set(shown["implementation"]))
-    legend = alt.Legend(orient="top", title=None, labelLimit=300)
     chart: alt.Chart = (
         alt.Chart(shown)
         .mark_point(size=64, strokeWidth=1.6, filled=False, opacity=0.9)
@@ -146,13 +149,13 @@ def _cases(cases: pd.DataFrame, x: alt.X, colours: Palette) -> alt.Chart:
             color=alt.Color(
                 "implementation:N",
                 sort=names,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(domain=names, range=_cycled(colours.lines, len(names))),
             ),
             shape=alt.Shape(
                 "implementation:N",
                 sort=names,
-                legend=legend,
+                legend=None,
                 scale=alt.Scale(domain=names, range=_cycled(_SHAPES, len(names))),
             ),
             tooltip=[
@@ -165,6 +168,21 @@ def _cases(cases: pd.DataFrame, x: alt.X, colours: Palette) -> alt.Chart:
         )
     )
     return chart
+
+
+def _legend(cases: pd.DataFrame, roofs: Sequence[Roof], colours: Palette) -> tuple[Entry, ...]:
+    names = sorted(set(cases["implementation"]))
+    lines = [
+        Entry(roof.name, colours.muted, dash=dash)
+        for roof, dash in zip(roofs, _ROOF_DASHES, strict=False)
+    ]
+    marks = [
+        Entry(name, colour, shape=shape, filled=False)
+        for name, colour, shape in zip(
+            names, _cycled(colours.lines, len(names)), _cycled(_SHAPES, len(names)), strict=True
+        )
+    ]
+    return (*lines, *marks)
 
 
 def _cycled(values: Sequence[str], count: int) -> list[str]:

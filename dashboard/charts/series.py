@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.base import Described, commit_axis, plural
+from dashboard.charts.legend import Entry
 from dashboard.metrics import Metric, Scale
 from dashboard.palette import DASHES, MARKS, Palette
 from tracker.model import VerdictKind
@@ -68,7 +69,17 @@ def series_chart(view: SeriesView, colours: Palette, *, height: int = HEIGHT) ->
     if len(view.changes):
         layers += _changes(view, x, colours)
     chart = alt.layer(*layers).properties(height=height, width="container")
-    return Described(chart, describe(view))
+    return Described(chart, describe(view), _legend(view.points, colours))
+
+
+def _legend(points: pd.DataFrame, colours: Palette) -> tuple[Entry, ...]:
+    names = list(dict.fromkeys(points["line"]))
+    if len(names) < 2:
+        return ()
+    return tuple(
+        Entry(name, colour, dash=dash)
+        for name, colour, dash in zip(names, colours.lines, DASHES, strict=False)
+    )
 
 
 def describe(view: SeriesView) -> str:
@@ -173,29 +184,14 @@ def _measurements(frame: pd.DataFrame, x: alt.X, y: alt.Y, colours: Palette) -> 
 def _lines(points: pd.DataFrame, x: alt.X, ys: list[alt.Y], colours: Palette) -> list[alt.Chart]:
     y, low, baseline = ys
     names = list(dict.fromkeys(points["line"]))
-    legend = (
-        alt.Legend(
-            orient="top",
-            title=None,
-            labelLimit=420,
-            columns=2,
-            symbolType="stroke",
-            symbolSize=500,
-            symbolStrokeWidth=2,
-            symbolOpacity=1,
-            symbolFillColor="transparent",
-        )
-        if len(names) > 1
-        else None
-    )
     colour = alt.Color(
         "line:N",
         sort=names,
-        legend=legend,
+        legend=None,
         scale=alt.Scale(domain=names, range=list(colours.lines)),
     )
     dash = alt.StrokeDash(
-        "line:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=list(DASHES))
+        "line:N", sort=names, legend=None, scale=alt.Scale(domain=names, range=list(DASHES))
     )
     base = alt.Chart(points)
     band = base.mark_area(opacity=0.16, interpolate="linear").encode(

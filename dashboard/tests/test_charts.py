@@ -11,6 +11,7 @@ from dashboard.charts.base import MAX_MARKS, commit_axis, decades
 from dashboard.charts.distribution import distribution_chart
 from dashboard.charts.effects import MAX_ROWS, effect_chart
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
+from dashboard.charts.legend import Entry, markup
 from dashboard.charts.roofline import Roof, ridge_point, roofline_chart
 from dashboard.charts.series import SeriesView, series_chart
 from dashboard.metrics import BANDWIDTH, COPY, TIME
@@ -93,16 +94,20 @@ def test_environment_changes_are_hatched_bands() -> None:
 
 def test_lines_differ_in_colour_and_dash() -> None:
     frame = pd.concat([points(), points(line="relu/triton")])
-    spec = series_chart(SeriesView(frame, TIME), DARK).chart.to_dict()
-    (line,) = [m for m in layers(spec) if "strokeDash" in m["encoding"]]
+    described = series_chart(SeriesView(frame, TIME), DARK)
+    (line,) = [m for m in layers(described.chart.to_dict()) if "strokeDash" in m["encoding"]]
     assert line["encoding"]["color"]["scale"]["range"][:2] == list(DARK.lines[:2])
-    assert line["encoding"]["strokeDash"]["legend"]["orient"] == "top"
+    assert [entry.name for entry in described.legend] == ["relu/torch", "relu/triton"]
+    assert len({entry.dash for entry in described.legend}) == 2
+
+
+def test_a_legend_shows_names_as_text() -> None:
+    shown = markup((Entry("<b>x</b>", "#000000", dash=(1, 0)),), LIGHT.text)
+    assert "&lt;b&gt;x&lt;/b&gt;" in shown
 
 
 def test_one_line_needs_no_legend() -> None:
-    spec = series_chart(SeriesView(points(), TIME), DARK).chart.to_dict()
-    (line,) = [m for m in layers(spec) if "strokeDash" in m["encoding"]]
-    assert line["encoding"]["color"]["legend"] is None
+    assert series_chart(SeriesView(points(), TIME), DARK).legend == ()
 
 
 def test_series_sentence_tells_ends_and_changes() -> None:

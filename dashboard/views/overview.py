@@ -58,7 +58,7 @@ def _freshness(view: View, run: RunInfo) -> None:
         facts.line(told, view.colours)
         st.page_link(
             RUNS.file,
-            label="Run",
+            label="Run details",
             query_params={"gpu": run.gpu_model, "run": run.run_id},
             width="content",
         )
