@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fastjsonschema
 import pytest
 import torch
 
@@ -16,7 +15,6 @@ from perftests.harness.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytest_plugins = ["pytester"]
 SCHEMA = Path(__file__).parents[2] / "tracker" / "record" / "schema-1.json"
 
 
@@ -35,6 +33,7 @@ def check_session() -> Session:
 @pytest.fixture(scope="session")
 def validate() -> Callable[[Any], Any]:
     """The record schema's validator."""
+    fastjsonschema = pytest.importorskip("fastjsonschema")
     compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(SCHEMA.read_text()))
     return compiled
 

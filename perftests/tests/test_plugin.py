@@ -13,6 +13,7 @@ from perftests.harness.allocations import cpu_allocation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytest_plugins = ["pytester"]
 GOOD = """
 import pytest
 from perftests.tests.workloads import relu_workload
