@@ -90,10 +90,10 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         runs[name] += to_runs(measured, checkouts[name], bench.stamp, started, note=_NOTE)
         return measured
 
-    judge_all = _Judge(contest, sides, thresholds, today)
+    referee = Referee(contest.base, contest.budget.looks, thresholds, today, contest.resolution)
     pairs = take_turns(
         turn,
-        judge_all.still_open,
+        referee.still_open,
         tests=contest.tests,
         budget=contest.budget,
         clock=bench.clock,
@@ -105,7 +105,7 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
             f"both; {_why_none(pairs)}"
         )
     return Outcome(
-        judged=tuple(judge_all.judged(pairs, test) for test in pairs.both()),
+        judged=referee.judge(pairs),
         base_runs=tuple(runs["base"]),
         head_runs=tuple(runs["head"]),
         pairs=pairs.rounds,
@@ -132,16 +132,33 @@ def _prepare(bench: Bench, contest: Contest, name: Name) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
-    contest: Contest
-    sides: dict[Name, Path]
+class Referee:
+    """Judges pairs of one contest: `base` names its commit, `looks` how often it may decide."""
+
+    base: str
+    looks: int
     thresholds: Thresholds
     today: date
+    resolution: float = 0.01
 
     def still_open(self, pairs: Pairs) -> Sequence[str]:
+        """Return the tests that are not settled yet."""
         return [test for test in pairs.both() if not self._settled(self._verdict(pairs, test))]
 
-    def judged(self, pairs: Pairs, test: str) -> Judged:
+    def judge(self, pairs: Pairs) -> tuple[Judged, ...]:
+        """Return the verdict on every test that both sides measured."""
+        return tuple(self._judged(pairs, test) for test in pairs.both())
+
+    def judge_runs(self, base: Sequence[Run], head: Sequence[Run]) -> tuple[Judged, ...]:
+        """Return the verdicts from the runs that a contest left."""
+        pairs = Pairs()
+        for name, runs in (("base", base), ("head", head)):
+            for run in runs:
+                envelopes = tuple(Envelope(run.environment, run.device, r) for r in run.results)
+                pairs.take("base" if name == "base" else "head", Measured(envelopes))
+        return self.judge(pairs)
+
+    def _judged(self, pairs: Pairs, test: str) -> Judged:
         case = pairs.head[test][0].result.case
         _, overrides = self.thresholds.for_case(case, self.today)
         remarks = tuple(override.told() for override in overrides)
@@ -149,18 +166,14 @@ class _Judge:
 
     def _settled(self, verdict: Verdict) -> bool:
         if verdict.kind is VerdictKind.NO_CHANGE:
-            return verdict.detectable is not None and verdict.detectable <= self.contest.resolution
+            return verdict.detectable is not None and verdict.detectable <= self.resolution
         return verdict.kind is not VerdictKind.UNDECIDED or not verdict.evidence
 
     def _verdict(self, pairs: Pairs, test: str) -> Verdict:
         base, head = pairs.base[test], pairs.head[test]
         policy, _ = self.thresholds.for_case(head[0].result.case, self.today)
-        rule = f"{self.contest.base[:12]}, measured in turns with it ({len(base)} processes each)"
-        return judge(
-            _side(base, rule),
-            _side(head),
-            sequential(policy, self.contest.budget.looks),
-        )
+        rule = f"{self.base[:12]}, measured in turns with it ({len(base)} processes each)"
+        return judge(_side(base, rule), _side(head), sequential(policy, self.looks))
 
 
 def sequential(policy: Policy, looks: int) -> Policy:

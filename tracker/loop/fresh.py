@@ -155,7 +155,10 @@ def _refuse_broken(found: Journal, code: int, folder: Path, journal: Path) -> No
         if code == _USAGE:
             raise BuildError(f"cannot start pytest in {folder.name}: {_tail(log)}")
         why = "took too long" if code < 0 else f"died with exit code {code}"
-        raise MeasureError(f"cannot measure in {folder.name}: the process {why}: {_tail(log)}")
+        at = found.phases[-1].nodeid if found.phases else "its start"
+        raise MeasureError(
+            f"cannot measure in {folder.name}: the process {why} after {at}: {_tail(log)}"
+        )
 
 
 def _tail(log: Path) -> str:

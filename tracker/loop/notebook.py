@@ -33,6 +33,16 @@ class Notebook:
             notebook.entries = _entries(path, kind, key)
         return notebook
 
+    @classmethod
+    def read(cls, path: Path, kind: str) -> Self:
+        """Return the notebook of a file, whatever it was about.
+
+        Raises RecordError for a file of another kind or one that is damaged.
+        """
+        data = parse_json(read_limited(path), str(path))
+        key = data.get("key") if isinstance(data, dict) else None
+        return cls(path, kind, str(key), _entries(path, kind, str(key)))
+
     def add(self, **entry: Any) -> None:
         """Add an entry and write the file whole."""
         self.entries.append(entry)

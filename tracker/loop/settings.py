@@ -16,7 +16,7 @@ from tracker.config import PROJECT_FILE
 from tracker.errors import ConfigError
 
 _SECTION = "[tool.bandwatch.ci]"
-_KEYS = ("build", "arguments", "time_limit_s")
+_KEYS = ("build", "arguments", "time_limit_s", "page")
 TIME_LIMIT_S = 3600.0
 
 
@@ -28,6 +28,7 @@ class LoopSettings:
     build: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     time_limit_s: float = TIME_LIMIT_S
+    page: str | None = None
     python: str = sys.executable
 
 
@@ -45,11 +46,19 @@ def read_loop_settings(root: Path, suite: tuple[str, ...] = ()) -> LoopSettings:
     limit = table.get("time_limit_s", TIME_LIMIT_S)
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
         raise ConfigError(f"cannot use {_SECTION}: time_limit_s is {limit!r}, expected seconds > 0")
+    page = table.get("page")
+    if page is not None and not (
+        isinstance(page, str) and page.startswith(("http://", "https://"))
+    ):
+        raise ConfigError(
+            f"cannot use {_SECTION}: page is {page!r}, expected an address (https://)"
+        )
     return LoopSettings(
         suite=suite,
         build=_words(table.get("build", []), "build"),
         arguments=_words(table.get("arguments", []), "arguments"),
         time_limit_s=float(limit),
+        page=page,
     )
 
 

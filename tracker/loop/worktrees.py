@@ -41,10 +41,10 @@ class Worktrees:
             path = self.folder / sha[:16]
             self._check_out(sha, path)
             try:
-                self._build(sha, path)
+                build(path, self.settings, path.with_name(f"{path.name}.{BUILD_LOG}"))
             except BuildError as error:
-                self._broken[sha] = str(error)
-                raise
+                self._broken[sha] = f"{sha[:12]}: {error}"
+                raise BuildError(self._broken[sha]) from None
             self._built[sha] = path
         return self._built[sha]
 
@@ -70,25 +70,28 @@ class Worktrees:
             inside = Repository(path)
             inside.run("submodule", "--quiet", "update", "--init", "--recursive")
 
-    def _build(self, sha: str, path: Path) -> None:
-        command = self.settings.build
-        if not command:
-            return
-        log = path.with_name(f"{path.name}.{BUILD_LOG}")
-        with log.open("wb") as output:
-            code = run_limited(command, path, output.fileno(), self.settings.time_limit_s)
-        if code:
-            why = "took too long" if code < 0 else f"exits {code}"
-            raise BuildError(
-                f"cannot build {sha[:12]}: `{' '.join(command)}` {why}: {_last_line(log)}"
-            )
-
     def _remove(self, path: Path) -> None:
         try:
             self.repository.run("worktree", "remove", "--force", "--force", str(path))
         except GitError:
             shutil.rmtree(path, ignore_errors=True)
             self.repository.run("worktree", "prune", check=False)
+
+
+def build(folder: Path, settings: LoopSettings, log: Path) -> None:
+    """Run the project's build command in a checkout, its output into `log`.
+
+    Raises BuildError when it fails or takes too long. Without a command there is nothing to do.
+    """
+    command = settings.build
+    if not command:
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        code = run_limited(command, folder, output.fileno(), settings.time_limit_s)
+    if code:
+        why = "took too long" if code < 0 else f"exits {code}"
+        raise BuildError(f"cannot build: `{' '.join(command)}` {why}: {_last_line(log)}")
 
 
 @contextmanager

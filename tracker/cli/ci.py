@@ -1,0 +1,202 @@
+"""`bandwatch ci`: what a workflow runs, and a person by hand, with the same result."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import click
+
+from tracker import git
+from tracker.cli.options import emit, note
+from tracker.config import STORE_VARIABLE, Config, load_config
+from tracker.doctor.devices import cpu_name, survey_gpus
+from tracker.doctor.finding import Level
+from tracker.doctor.measured import plan as plan_device
+from tracker.doctor.packages import probe_torch
+from tracker.errors import RecordError
+from tracker.loop.ci import Plan, Workshop, run_ci
+from tracker.loop.ci_report import (
+    links_from,
+    session_document,
+    write_files,
+    write_summary,
+)
+from tracker.loop.durations import Duration
+from tracker.loop.judging import judge_session
+from tracker.loop.lock import held
+from tracker.loop.session import Session
+from tracker.loop.settings import read_loop_settings
+from tracker.loop.workplace import own_folder, workplace
+from tracker.report.formats import Format
+from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
+from tracker.session import ci_facts
+
+_OUT = "ci"
+
+
+@click.command("ci", short_help="Measure, record, judge and report, as CI does.")
+@click.option("--quick", is_flag=True, help="The suite's small selection.")
+@click.option(
+    "--ab", "turns", is_flag=True, help="Measure suspicious cases in turns with the base."
+)
+@click.option(
+    "--base", metavar="COMMIT", help="What --ab compares with, instead of the merge base."
+)
+@click.option(
+    "--record/--no-record", default=True, show_default=True, help="Put the runs into the store."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(0, 20),
+    default=4,
+    show_default=True,
+    help="At most so many fresh processes for suspicious cases.",
+)
+@click.option("--lock", metavar="FILE", help="Hold this file while measuring; others lock it too.")
+@click.option(
+    "--lock-timeout",
+    type=Duration(),
+    default=1800.0,
+    show_default="30m",
+    metavar="TIME",
+    help="How long to wait for the lock before exit code 4.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for records and reports.  [default: .bandwatch/ci]",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Judge and report the records in this folder; measure nothing.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([str(form) for form in Format]),
+    default=str(Format.TEXT),
+    show_default=True,
+    help="How to print the result.",
+)
+@click.option(
+    "--store",
+    metavar="URL",
+    help=f"The store to use; before {STORE_VARIABLE} and [tool.bandwatch] store.",
+)
+def command(
+    *,
+    quick: bool,
+    turns: bool,
+    base: str | None,
+    record: bool,
+    repeats: int,
+    lock: str | None,
+    lock_timeout: float,
+    out: Path | None,
+    source: Path | None,
+    form: str,
+    store: str | None,
+) -> int:
+    """Measure the suite, record it, judge every case and write all reports.
+
+    Suspicious cases are measured again in fresh processes before anybody is alarmed, with --ab in
+    turns with the base instead. The folder of --out has the records, report.json, report.html,
+    junit.xml and comment.md afterwards. Interrupted, the same call goes on where it stopped.
+
+    Exit codes: 0 no regression, 1 regression, 3 undecided or nothing measured, 4 unfit environment.
+
+    Example: bandwatch ci --quick
+    """
+    config = load_config(store)
+    if source is not None:
+        session, folder = _left_behind(source), out or source
+    else:
+        folder = out or own_folder(config.root) / _OUT
+        plan = Plan(quick=quick, turns=turns, record=record, base=base, repeats=repeats)
+        holding = partial(held, Path(lock), lock_timeout) if lock else nullcontext
+        session = _measured(plan, config, folder, holding)
+    return _report(session, config, folder, Format(form), quick=quick)
+
+
+def _left_behind(folder: Path) -> Session:
+    """Return the session that another job left, which must be of the commit that CI asks about."""
+    session = Session.read(folder)
+    wanted = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_ACTIONS") == "true" else None
+    found = {run.checkout.commit.sha for run in session.runs("head") if run.checkout.commit}
+    if wanted and found and found != {wanted}:
+        raise RecordError(
+            f"cannot judge {folder}: its records are of {', '.join(sorted(found))[:200]}, "
+            f"expected those of {wanted}"
+        )
+    return session
+
+
+def _measured(
+    plan: Plan,
+    config: Config,
+    folder: Path,
+    lock: Callable[[], AbstractContextManager[None]],
+) -> Session:
+    checkout = git.checkout(config.root)
+    arguments = read_loop_settings(config.root).arguments
+    key = plan.key(checkout, arguments)
+    session = Session.begin(folder, key)
+    with workplace(config, f"journals/{key}", note) as place:
+        bench = replace(place, stamp=replace(place.stamp, ci=ci_facts(os.environ)))
+        if len(session.notebook.entries) == 1:  # begun anew: journals of another day are stale
+            bench.clear()
+        run_ci(
+            plan,
+            Workshop(
+                config=config,
+                bench=bench,
+                session=session,
+                checkout=checkout,
+                today=datetime.now(UTC).date(),
+                fit=_unfit,
+                lock=lock,
+            ),
+        )
+        if session.has("finished"):
+            bench.clear()
+    return session
+
+
+def _unfit() -> str | None:
+    """Return why nothing can be measured on this machine, None when something can."""
+    planned = plan_device(survey_gpus(), probe_torch(), cpu_name())
+    if planned.device is not None:
+        return None
+    failed = [f"{f.name}: {f.found}" for f in planned.findings if f.level is Level.FAIL]
+    return "; ".join(failed) or "no device"
+
+
+def _report(session: Session, config: Config, folder: Path, form: Format, *, quick: bool) -> int:
+    found = judge_session(session, config.thresholds, datetime.now(UTC).date())
+    full = session_document(session, found, None)
+    short = session_document(session, found, COMMENT_LIMIT)
+    page = read_loop_settings(config.root).page
+    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), quick=quick))
+    write_files(folder, full, short, links)
+    if form is Format.GITHUB:
+        write_summary(full, short, links, sys.stdout, os.environ)
+        return int(full.exit_code)
+    shown = session_document(session, found, TEXT_LIMIT) if form is Format.TEXT else short
+    code = emit(shown, form)
+    note(f"records and reports are in {folder}")
+    return code
+
+
+def reproduce(sha: object, *, quick: bool) -> str:
+    """Return the command that measures a commit again by hand."""
+    flag = " --quick" if quick else ""
+    return (
+        f"git switch --detach {str(sha)[:12]} && bandwatch ci --ab{flag}" if sha else "bandwatch ci"
+    )

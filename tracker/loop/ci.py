@@ -1,0 +1,309 @@
+"""The one command of CI: fit, check, measure, record, judge, measure again what looks suspicious.
+
+Each step notes in the session that it is done; what was measured is on disk before it is judged.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from tracker import git
+from tracker.config import Config, prepare_folder
+from tracker.errors import (
+    ConfigError,
+    ExitCode,
+    GitError,
+    StoreError,
+    TrackerError,
+    UnfitError,
+)
+from tracker.lineage import fork_of, line_of
+from tracker.loop.ab import Bench, Contest, compare_commits
+from tracker.loop.fresh import MeasureError, Task
+from tracker.loop.judging import judge_session, scratch_store
+from tracker.loop.runs import to_runs
+from tracker.loop.session import Role, Session
+from tracker.loop.turns import Budget
+from tracker.loop.worktrees import BuildError, build
+from tracker.model import Checkout, Run, VerdictKind, fingerprint
+from tracker.queries import candidates, find_run, load_run
+from tracker.reasons import ReasonCode
+from tracker.report.judged import Judged
+from tracker.store import Store
+
+_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
+_BASE_RUNS = 12
+_LEARNED = 200
+# Before anybody is alarmed, a change must stand in so many further processes.
+_CONFIRMATIONS = 2
+_BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
+NOT_MEASURED = "stopped"
+UNRECORDED = "unrecorded"
+RECORDED: tuple[Role, ...] = ("head", "repeat", "turn-base", "turn-head")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for.
+
+    `base` names the commit to compare with in turns; None finds it. `repeats` bounds the further
+    processes for suspicious cases, `pairs` those of a comparison in turns.
+    """
+
+    quick: bool = False
+    turns: bool = False
+    record: bool = True
+    base: str | None = None
+    repeats: int = 4
+    pairs: int = 8
+
+    def key(self, checkout: Checkout, arguments: Sequence[str]) -> str:
+        """Return the name of this plan for this tree: an interrupted session of it may go on."""
+        sha = checkout.commit.sha if checkout.commit else None
+        return fingerprint([sha, checkout.tree, self.quick, self.turns, list(arguments)])
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What the command works with; tests replace `bench.measure`, `fit` and the clock.
+
+    `fit` gives the reason why nothing can be measured here, None when it can. `lock` is held while
+    something is measured, not while something is built.
+    """
+
+    config: Config
+    bench: Bench
+    session: Session
+    checkout: Checkout
+    today: date
+    fit: Callable[[], str | None]
+    lock: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+def run_ci(plan: Plan, shop: Workshop) -> None:
+    """Take every step that the session does not have yet.
+
+    What goes wrong is noted in the session with its exit code, so that there is always a report;
+    the next call goes on from there. Raises ConfigError for settings that have no meaning.
+    """
+    try:
+        _steps(plan, shop)
+    except ConfigError:
+        raise
+    except TrackerError as error:
+        code = ExitCode.UNFIT if isinstance(error, UnfitError) else ExitCode.UNDECIDED
+        shop.session.note(NOT_MEASURED, text=str(error), code=int(code))
+    else:
+        shop.session.note("finished")
+
+
+def _steps(plan: Plan, shop: Workshop) -> None:
+    session, progress = shop.session, shop.bench.progress
+    if (reason := shop.fit()) is not None:
+        raise UnfitError(f"cannot measure here: {reason}; see bandwatch doctor")
+    if not session.has("built"):
+        progress("building")
+        build(shop.config.root, shop.bench.trees.settings, shop.bench.folder / "build.log")
+        session.note("built")
+    if not session.has("ancestors"):
+        line = line_of(shop.checkout, shop.config.root)
+        session.note("ancestors", shas=list(line or ()))
+    other = _other_side(plan, shop)
+    with shop.lock():
+        _measure(plan, shop)
+        _keep_baseline(shop)
+        if plan.record:
+            _record(shop)
+        _measure_again(plan, shop, other)
+    if plan.record:
+        _record(shop)
+
+
+def _measure(plan: Plan, shop: Workshop) -> None:
+    session, bench = shop.session, shop.bench
+    if session.has("kept head"):
+        return
+    if not session.has("checked"):
+        bench.progress("checking correctness")
+        task = Task(quick=plan.quick, timing=False)
+        checked = bench.measure(shop.config.root, task, bench.folder / "check.jsonl")
+        session.note("checked", failed=len(checked.failed))
+    bench.progress("measuring")
+    started = bench.stamp.now()
+    journal = bench.folder / "measure.jsonl"
+    measured = bench.measure(shop.config.root, Task(quick=plan.quick), journal)
+    for problem in measured.problems:
+        session.note("problem", text=problem)
+    runs = to_runs(measured, shop.checkout, bench.stamp, started, complete=not plan.quick)
+    if not runs:
+        why = next(iter((*measured.problems, *measured.failed.values())), "no test measures")
+        raise MeasureError(f"nothing was measured: {why}")
+    session.keep("head", runs)
+
+
+def _keep_baseline(shop: Workshop) -> None:
+    """Copy the runs that the verdicts will rest on out of the store."""
+    session = shop.session
+    if session.has("kept base"):
+        return
+    heads, line = session.runs("head"), session.shas("ancestors")
+    found: dict[str, Run] = {}
+    file = shop.config.store.file
+    if file is not None and not file.exists():  # the first run of all
+        session.keep("base", ())
+        return
+    try:
+        with Store.open(shop.config.store.url, read_only=True) as store:
+            for head in heads:
+                for run_id in _candidates(store, head, line, shop.checkout):
+                    found[run_id] = load_run(store, run_id)
+    except StoreError as error:
+        session.note("problem", text=f"no baseline from the store: {error}")
+    session.keep("base", found.values())
+
+
+def _candidates(
+    store: Store, head: Run, line: Sequence[str], checkout: Checkout
+) -> tuple[str, ...]:
+    """Return the ids of the runs that may be a baseline of a run which the store need not hold."""
+    with scratch_store() as scratch:
+        scratch.record(head)
+        info = replace(find_run(scratch, head.run_id), number=-1)
+    below = (checkout.commit.sha,) if checkout.dirty and checkout.commit else ()
+    found = candidates(store, info, ancestors=(*below, *line), limit=_BASE_RUNS)
+    return tuple(run.run_id for run in found if run.run_id != head.run_id)
+
+
+def _record(shop: Workshop) -> None:
+    """Put every measured run into the store; doing it again changes nothing.
+
+    A store that cannot take them does not keep them from being judged: the files are kept.
+    """
+    session, config = shop.session, shop.config
+    try:
+        prepare_folder(config.store)
+        with Store.open(config.store.url) as store:
+            for role in RECORDED:
+                for run in session.runs(role):
+                    store.record(run)
+            if shop.checkout.commit is not None:
+                store.learn_commits(git.history(config.root, limit=_LEARNED))
+    except (StoreError, GitError, ConfigError) as error:
+        if not session.has(UNRECORDED):
+            session.note(UNRECORDED, text=f"not recorded: {error}")
+        return
+    if not session.has("recorded"):
+        session.note("recorded", store=config.store.shown)
+
+
+def _measure_again(plan: Plan, shop: Workshop, other: str | None) -> None:
+    judged = judge_session(shop.session, shop.config.thresholds, shop.today).judged
+    if other is not None and not shop.session.has("kept turn-head"):
+        wanted = [item for item in judged if _suspicious(item) or _without_baseline(item)]
+        if wanted:
+            _in_turns(plan, shop, other, wanted)
+        return
+    for number in range(len(shop.session.runs("repeat")), plan.repeats):
+        open_cases = [item for item in judged if _suspicious(item)]
+        if not open_cases or (number >= _CONFIRMATIONS and not any(map(_open, open_cases))):
+            return
+        _repeat(shop, open_cases, number)
+        judged = judge_session(shop.session, shop.config.thresholds, shop.today).judged
+
+
+def _suspicious(item: Judged) -> bool:
+    """Return whether more processes could confirm or clear a case."""
+    return item.verdict.kind in _CHANGES or _open(item)
+
+
+def _open(item: Judged) -> bool:
+    undecided = item.verdict.kind is VerdictKind.UNDECIDED
+    return undecided and bool(item.verdict.evidence) and item.verdict.has(ReasonCode.SUSPICIOUS)
+
+
+def _without_baseline(item: Judged) -> bool:
+    return item.verdict.has(ReasonCode.NO_BASELINE) or item.verdict.has(
+        ReasonCode.OTHER_ENVIRONMENT
+    )
+
+
+def _tests(items: Sequence[Judged]) -> tuple[str, ...]:
+    return tuple(item.result.test for item in items if item.result and item.result.test)
+
+
+def _repeat(shop: Workshop, items: Sequence[Judged], number: int) -> None:
+    bench, tests = shop.bench, _tests(items)
+    bench.progress(f"measuring {len(tests)} suspicious cases again, in a fresh process")
+    started = bench.stamp.now()
+    journal = bench.folder / f"repeat-{number}.jsonl"
+    measured = bench.measure(shop.config.root, Task(tests), journal)
+    runs = to_runs(measured, shop.checkout, bench.stamp, started, note="measured again")
+    shop.session.keep("repeat", runs)
+
+
+def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -> None:
+    commit = shop.checkout.commit
+    if commit is None:
+        return
+    shop.bench.progress(f"measuring {len(items)} cases in turns with {other[:12]}")
+    budget = Budget(plan.pairs)
+    contest = Contest(other, commit.sha, _tests(items), budget=budget)
+    bench = replace(shop.bench, folder=shop.bench.folder / "turns")
+    try:
+        outcome = compare_commits(contest, bench, shop.config.thresholds, shop.today)
+    except TrackerError as error:
+        if isinstance(error, UnfitError):
+            raise
+        shop.session.note("problem", text=f"not compared in turns: {error}")
+        return
+    shop.session.keep("turn-base", outcome.base_runs)
+    shop.session.keep("turn-head", outcome.head_runs, looks=budget.looks, pairs=outcome.pairs)
+
+
+def _other_side(plan: Plan, shop: Workshop) -> str | None:
+    """Return the commit to compare with in turns, built; None where that cannot be done."""
+    if not plan.turns:
+        return None
+    commit = shop.checkout.commit
+    problem = None
+    if commit is None:
+        problem = "outside a git checkout there is no other commit"
+    elif shop.checkout.dirty:
+        problem = "uncommitted changes cannot be checked out beside the base"
+    else:
+        try:
+            base = find_base(plan.base, shop.checkout, shop.config.root)
+            for sha in (base, commit.sha):
+                shop.bench.progress(f"building {sha[:12]}")
+                shop.bench.trees.at(sha)
+        except (GitError, BuildError) as error:
+            problem = str(error)
+        else:
+            return base
+    shop.session.note("problem", text=f"not compared in turns: {problem}")
+    return None
+
+
+def find_base(name: str | None, checkout: Checkout, root: Path) -> str:
+    """Return the commit that a change is compared with.
+
+    The one named, else what a pull request stands on, else where the branch left the main one, else
+    the parent. Raises GitError where there is none.
+    """
+    if name is not None:
+        return git.resolve(name, root)
+    if fork := fork_of(checkout):
+        return fork
+    commit = checkout.commit
+    if commit is None:
+        raise GitError("cannot find a base: no commit is checked out")
+    for branch in _BRANCHES:
+        try:
+            found = git.merge_base(branch, commit.sha, root)
+        except GitError:
+            continue
+        if found is not None and found != commit.sha:
+            return found
+    return git.resolve(f"{commit.sha}^", root)

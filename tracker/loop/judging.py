@@ -1,0 +1,131 @@
+"""A session's records judged: the same answer wherever its folder is.
+
+Everything that the verdicts rest on is in the folder, so the records go into a store that lives as
+long as the judging and the gate works on that.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from tracker.errors import ExitCode
+from tracker.gate import judge_run
+from tracker.loop.ab import Referee
+from tracker.loop.session import Session
+from tracker.model import Checkout, Commit, Run, fingerprint
+from tracker.queries import RunInfo, find_run
+from tracker.report.judged import Judged
+from tracker.store import Store
+from tracker.thresholds import Thresholds
+from tracker.verdict import exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdicts on all cases of a session; `runs` are those of the head, as measured first."""
+
+    runs: tuple[RunInfo, ...] = ()
+    measured: tuple[Run, ...] = ()
+    judged: tuple[Judged, ...] = ()
+    notes: tuple[str, ...] = ()
+    in_turns: int = 0
+
+    @property
+    def code(self) -> ExitCode:
+        """The exit code that the verdicts lead to; undecided where nothing was measured."""
+        return exit_code(item.verdict for item in self.judged)
+
+
+def judge_session(session: Session, thresholds: Thresholds, today: date) -> Judgement:
+    """Return the verdicts on a session's cases.
+
+    A case that was measured again is judged by all its processes, one that was measured in turns
+    with the base by those alone. Raises RecordError for records that cannot be read.
+    """
+    heads, repeats = session.runs("head"), session.runs("repeat")
+    if not heads:
+        return Judgement()
+    line = session.shas("ancestors")
+    with scratch_store() as store:
+        for run in session.runs("base"):
+            store.record(run)
+        found, infos, notes = _judge(store, heads, repeats, line, thresholds, today)
+    turns = _in_turns(session, thresholds, today)
+    found |= turns
+    return Judgement(infos, heads, tuple(found.values()), notes, len(turns))
+
+
+@contextmanager
+def scratch_store() -> Iterator[Store]:
+    """Give an empty store that is gone afterwards."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Store.open(f"sqlite:///{Path(folder) / 'scratch.db'}") as store,
+    ):
+        yield store
+
+
+Found = dict[tuple[str, str], Judged]
+
+
+def _judge(
+    store: Store,
+    heads: Sequence[Run],
+    repeats: Sequence[Run],
+    line: Sequence[str],
+    thresholds: Thresholds,
+    today: date,
+) -> tuple[Found, tuple[RunInfo, ...], tuple[str, ...]]:
+    found: Found = {}
+    infos, notes = [], []
+    for run in (*heads, *repeats):
+        whole, ancestors = as_commit(run, line)
+        store.record(whole)
+        info = find_run(store, whole.run_id)
+        gate = judge_run(store, info, thresholds, today=today, ancestors=ancestors)
+        for item in gate.judged:
+            found[run.device.uuid, item.verdict.case.fingerprint] = item
+        if run in heads:
+            infos.append(replace(info, checkout=run.checkout))
+            notes += [note for note in gate.notes if note not in notes]
+    return found, tuple(infos), tuple(notes)
+
+
+def as_commit(run: Run, line: Sequence[str]) -> tuple[Run, Sequence[str]]:
+    """Return the run as one of a commit, and the commits before it.
+
+    What was changed on top of a commit is a commit of its own here: its processes belong together
+    and are judged against the commit below.
+    """
+    checkout = run.checkout
+    if not checkout.dirty or checkout.commit is None:
+        return run, line
+    below = checkout.commit
+    digest = fingerprint([below.sha, checkout.tree])
+    made = Commit((digest * 3)[:40], (below.sha,), None, below.author_time, below.commit_time)
+    clean = replace(checkout, commit=made, dirty=False)
+    return replace(run, checkout=clean), (below.sha, *line)
+
+
+def _in_turns(session: Session, thresholds: Thresholds, today: date) -> Found:
+    base, head = session.runs("turn-base"), session.runs("turn-head")
+    facts = session.facts("kept turn-head")
+    if not base or not head or not facts:
+        return {}
+    looks = facts[-1].get("looks")
+    referee = Referee(
+        _sha(base[0].checkout),
+        looks if isinstance(looks, int) and looks > 0 else 1,
+        thresholds,
+        today,
+    )
+    device = head[0].device.uuid
+    judged: Iterable[Judged] = referee.judge_runs(base, head)
+    return {(device, item.verdict.case.fingerprint): item for item in judged}
+
+
+def _sha(checkout: Checkout) -> str:
+    return checkout.commit.sha if checkout.commit else "no commit"

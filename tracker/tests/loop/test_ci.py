@@ -1,0 +1,295 @@
+"""`bandwatch ci` on a project with a history: verdicts, repeats, turns, files, crashes, jobs."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracker.loop.fresh import MeasureError
+from tracker.queries import runs
+from tracker.store import Store
+from tracker.tests.loop import fake, project
+from tracker.tests.loop.conftest import Command
+from tracker.tests.loop.fake import FakeMeasure
+
+OUT = Path(".bandwatch/ci")
+
+
+@pytest.fixture(autouse=True)
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever CI runs these tests, the command must not see it."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITLAB_CI", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("tracker.cli.ci._unfit", lambda: None)
+
+
+@pytest.fixture
+def baseline(history: Path, no_processes: FakeMeasure, bandwatch: Command) -> Path:
+    """Two commits before the slow one have been measured; the third is checked out."""
+    for name in ("main~4", "main~3"):
+        fake.git(history, "switch", "--quiet", "--detach", name)
+        assert bandwatch("ci").code == 0
+    no_processes.calls.clear()
+    return history
+
+
+def report(folder: Path = OUT) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((folder / "report.json").read_text())
+    return found
+
+
+def outcomes(folder: Path = OUT) -> dict[str, str]:
+    return {row["kernel"]: row["outcome"] for row in report(folder)["tables"]["verdicts"]}
+
+
+def test_the_first_run_of_all_has_no_baseline_and_passes(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    answer = bandwatch("ci")
+    assert answer.code == 0
+    assert outcomes() == {"relu": "no baseline", "add": "no baseline"}
+    with Store.open("sqlite:///.bandwatch/bandwatch.db", read_only=True) as store:
+        (run,) = runs(store)
+    assert run.sha == fake.git(history, "rev-parse", "HEAD")
+    assert run.complete
+    assert fake.git(history, "status", "--porcelain") == ""
+
+
+def test_a_slow_commit_is_measured_again_before_it_is_a_regression(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    answer = bandwatch("ci")
+    assert answer.code == 1
+    assert outcomes() == {"relu": "regression", "add": "no change"}
+    timed = [tests for _, tests, timing in no_processes.calls if timing]
+    # The whole suite once, then relu alone in two fresh processes.
+    assert timed == [None, (project.RELU,), (project.RELU,)]
+    assert "measured again" in answer.out
+
+
+def test_one_odd_process_is_cleared_by_repeats(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~4")
+    fake.commit(baseline, "Unchanged", {"number.txt": "9"})
+    once = no_processes.cases
+    speeds = json.loads((baseline / fake.SPEEDS).read_text())
+    measure = no_processes
+
+    def odd(folder: Path, task: Any, journal: Path) -> Any:
+        slow = task.timing and task.tests is None
+        (folder / fake.SPEEDS).write_text(json.dumps({**speeds, "relu": 1.1 if slow else 1.0}))
+        found = measure(folder, task, journal)
+        (folder / fake.SPEEDS).write_text(json.dumps(speeds))
+        return found
+
+    monkeypatch.setattr("tracker.loop.workplace.PytestMeasure", lambda settings: odd)
+    answer = bandwatch("ci")
+    assert once
+    assert outcomes()["relu"] != "regression"
+    assert answer.code in {0, 3}
+
+
+def test_uncommitted_changes_are_judged_against_the_commit_below(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    (baseline / fake.SPEEDS).write_text(json.dumps({"relu": 1.1, "add": 1.0}))
+    answer = bandwatch("ci")
+    assert outcomes() == {"relu": "regression", "add": "no change"}
+    assert answer.code == 1
+    assert report()["facts"]["dirty"] is True
+
+
+def test_turns_decide_without_any_stored_baseline(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(history, "switch", "--quiet", "--detach", "main~2")
+    answer = bandwatch("ci", "--ab", "--base", "main~3", "--no-record")
+    assert answer.code == 1
+    assert outcomes() == {"relu": "regression", "add": "no change"}
+    assert "measured in turns with" in answer.out
+    assert not (history / ".bandwatch/bandwatch.db").exists()
+
+
+def test_turns_are_left_out_of_changed_trees_and_it_is_said(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    (baseline / fake.SPEEDS).write_text(json.dumps({"relu": 1.1, "add": 1.0}))
+    answer = bandwatch("ci", "--ab")
+    assert answer.code == 1
+    assert "cannot be checked out beside the base" in answer.out
+
+
+def test_all_files_say_the_same(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    bandwatch("ci")
+    suite = ET.fromstring((OUT / "junit.xml").read_text())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    comment = (OUT / "comment.md").read_text()
+    assert "slower" in comment
+    assert "bandwatch ci --ab" in comment
+    assert len(comment) < 65_536
+    assert "slower" in (OUT / "report.html").read_text()
+    assert report()["exit_code"] == 1
+
+
+def test_another_job_judges_the_same_from_the_records_alone(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    bandwatch("ci")
+    here = report()
+    moved = tmp_path / "records"
+    shutil.copytree(OUT, moved)
+    shutil.rmtree(baseline / ".bandwatch")
+    answer = bandwatch("ci", "--from", str(moved), "--out", str(tmp_path / "reports"))
+    assert answer.code == 1
+    assert report(tmp_path / "reports") == here
+    assert not (baseline / ".bandwatch").exists()
+
+
+def test_an_empty_folder_is_nothing_measured(
+    history: Path, bandwatch: Command, tmp_path: Path
+) -> None:
+    answer = bandwatch("ci", "--from", str(tmp_path / "none"), "--out", str(tmp_path / "out"))
+    assert answer.code == 3
+    assert "nothing was measured" in (tmp_path / "out/comment.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../secret.json", "/etc/passwd", "head-0.json/../x", "head-0.yaml", 3]
+)
+def test_names_of_records_from_outside_are_not_opened(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path, name: object
+) -> None:
+    moved = tmp_path / "records"
+    shutil.copytree(OUT, moved)
+    notes = json.loads((moved / "session.json").read_text())
+    for entry in notes["entries"]:
+        if entry["step"] == "kept head":
+            entry["files"] = [name]
+    (moved / "session.json").write_text(json.dumps(notes))
+    answer = bandwatch("ci", "--from", str(moved))
+    assert answer.code == 2
+    assert "is no name of a record" in answer.err
+
+
+def test_records_of_another_commit_are_refused(
+    baseline: Path,
+    no_processes: FakeMeasure,
+    bandwatch: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_SHA", "f" * 40)
+    answer = bandwatch("ci", "--from", str(OUT))
+    assert answer.code == 2
+    assert "expected those of ffff" in answer.err
+
+
+def test_a_crash_costs_no_measurement(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+
+    def crash(number: int) -> None:
+        if number == 3:  # in the second of the two repeats
+            raise KeyboardInterrupt
+
+    no_processes.fail = crash
+    assert bandwatch("ci").code == 130
+    no_processes.fail = lambda number: None
+    answer = bandwatch("ci")
+    assert answer.code == 1
+    timed = [tests for _, tests, timing in no_processes.calls if timing]
+    # The one that was interrupted is done again, nothing else.
+    assert timed == [None, (project.RELU,), (project.RELU,), (project.RELU,)]
+    with Store.open("sqlite:///.bandwatch/bandwatch.db", read_only=True) as store:
+        here = runs(store, sha=fake.git(baseline, "rev-parse", "HEAD"))
+    assert len(here) == 3
+
+
+def test_a_process_that_dies_is_told_and_the_next_call_goes_on(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    def die(number: int) -> None:
+        if number == 1:
+            raise MeasureError("cannot measure: the process died with exit code 9")
+
+    no_processes.fail = die
+    answer = bandwatch("ci")
+    assert answer.code == 3
+    assert "died with exit code 9" in answer.out
+    no_processes.fail = lambda number: None
+    assert bandwatch("ci").code == 0
+    assert [timing for _, _, timing in no_processes.calls] == [False, True, True]
+
+
+def test_a_finished_session_is_not_taken_for_the_next_one(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    for _ in range(2):
+        bandwatch("ci")
+    assert len([1 for _, _, timing in no_processes.calls if timing]) == 2
+
+
+def test_an_unfit_machine_ends_with_4_and_a_report(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.ci._unfit", lambda: "torch is not installed")
+    answer = bandwatch("ci")
+    assert answer.code == 4
+    assert "torch is not installed" in (OUT / "comment.md").read_text()
+    assert no_processes.calls == []
+
+
+def test_a_lock_that_is_held_ends_with_4(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path
+) -> None:
+    from tracker.loop.lock import held
+
+    lock = tmp_path / "gpu.lock"
+    with held(lock, 0):
+        answer = bandwatch("ci", "--lock", str(lock), "--lock-timeout", "0.1")
+    assert answer.code == 4
+    assert "has held" in answer.out
+    assert [timing for _, _, timing in no_processes.calls] == []
+    assert bandwatch("ci", "--lock", str(lock)).code == 0
+
+
+def test_a_suite_that_does_not_build_is_nothing_measured(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    settings = '[tool.bandwatch]\nsuite = ["perf"]\n[tool.bandwatch.ci]\nbuild = ["false"]\n'
+    (history / "pyproject.toml").write_text(settings)
+    answer = bandwatch("ci")
+    assert answer.code == 3
+    assert "cannot build" in answer.out
+
+
+def test_a_store_that_is_out_of_reach_costs_the_record_not_the_verdict(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    answer = bandwatch("ci", "--store", f"sqlite:///{tmp_path}/file/runs.db")
+    assert "not recorded" in answer.out
+    assert answer.code == 2
+    assert outcomes() == {"relu": "no baseline", "add": "no baseline"}
+
+
+def test_a_folder_of_something_else_is_left_alone(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("precious")
+    answer = bandwatch("ci", "--out", str(tmp_path / "mine"))
+    assert answer.code == 2
+    assert "choose another folder" in answer.err
+    assert (tmp_path / "mine/thesis.txt").read_text() == "precious"
