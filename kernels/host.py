@@ -27,7 +27,7 @@ FLAGS = (
 )
 SANITIZE = (
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-    *("-fno-omit-frame-pointer", "-O1", "-g"),
+    *("-fno-omit-frame-pointer", "-O1"),
 )
 
 

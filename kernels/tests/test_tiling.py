@@ -1,0 +1,51 @@
+"""The cut of a launch, checked against a plain count of what each block covers."""
+
+from itertools import product
+
+import pytest
+
+from kernels.tiling import THREADS, VECTOR_BYTES, WAVE_BYTES, loads_per_thread, tile
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (2, 2), (4, 2), (2, 4), (1, 4)])
+@pytest.mark.parametrize("n", [1, 7, 1023, 1024, 1025, 100_003])
+@pytest.mark.parametrize("loads", [1, 2, 4])
+def test_the_tiles_cover_the_output_and_no_more(sizes: tuple[int, int], n: int, loads: int) -> None:
+    in_size, out_size = sizes
+    per_block = THREADS * loads * VECTOR_BYTES // max(sizes)
+    for phase in range(0, 8192, out_size * 5):
+        cut = tile([1 << 20], (1 << 22) + phase, n, sizes, (loads,), (loads,))
+        first = -cut.shift
+        assert -per_block < first <= 0
+        assert ((1 << 22) + phase + first * out_size) % (per_block * out_size) == 0
+        assert (cut.blocks - 1) * per_block + first < n <= cut.blocks * per_block + first
+        assert in_size
+
+
+@pytest.mark.parametrize("size", [4, 2])
+def test_alike_types_are_shifted_exactly_when_phases_differ(size: int) -> None:
+    for a, b, y in product(range(0, 16, size), repeat=3):
+        cut = tile([4096 + a, 8192 + b], 16384 + y, 1000, (size, size))
+        assert cut.shifted == (a != y or b != y)
+
+
+@pytest.mark.parametrize("sizes", [(4, 2), (2, 4)])
+def test_conversions_are_shifted_unless_a_granule_is_aligned_on_both_sides(
+    sizes: tuple[int, int],
+) -> None:
+    in_size, out_size = sizes
+    granule = 4
+    for a, y in product(range(0, 16, in_size), range(0, 16, out_size)):
+        cut = tile([4096 + a], 16384 + y, 1000, sizes)
+        starts = (4096 + a - cut.shift * in_size) % (granule * in_size)
+        assert cut.shifted == bool(starts)
+        assert (16384 + y - cut.shift * out_size) % (granule * out_size) == 0
+
+
+def test_loads_follow_the_waves() -> None:
+    choices = (1, 2, 4)
+    assert loads_per_thread(1, choices) == 1
+    assert loads_per_thread(WAVE_BYTES, choices) == 1
+    assert loads_per_thread(WAVE_BYTES + 1, choices) == 2
+    assert loads_per_thread(16 << 20, choices) == 4
+    assert loads_per_thread(64 << 20, choices) == 1
