@@ -10,8 +10,8 @@ from kernels.fused_transform.cases import cases
 from kernels.fused_transform.cuda_impl import FusedCuda, fixed
 from kernels.fused_transform.reference import reference
 from kernels.fused_transform.tolerance import error_bound
-from kernels.fused_transform.transform import DEFAULT, PRESETS, Transform
-from kernels.fused_transform.variants import DEFAULTS, VECTOR_VARIANTS, best
+from kernels.fused_transform.transform import DEFAULT, PRESETS, TakesTransform, Transform
+from kernels.fused_transform.variants import DEFAULTS, best, vector_variants
 from kernels.implementation import Implementation
 from kernels.peers import TritonImplementation
 
@@ -47,9 +47,13 @@ def _compiled(
     return torch_impl.FusedCompiled(DEFINITION, name, _TORCH, function, constants=constants)
 
 
-def _cuda(kernel: str) -> Implementation:
+def _cuda(name: str, kernel: str) -> Implementation:
     variant = DEFAULTS[kernel]
-    return FusedCuda(DEFINITION, f"cuda_{kernel}", (variant,), fixed(variant))
+    return FusedCuda(DEFINITION, f"cuda_{name}", lambda _types: (variant,), fixed(variant))
+
+
+class _FusedTriton(TakesTransform, TritonImplementation):
+    """The kernel of triton_impl.py."""
 
 
 IMPLEMENTATIONS: tuple[Implementation, ...] = (
@@ -58,7 +62,11 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     _compiled("torch_compile", torch_impl.two_step_unrolled, torch_impl.two_step_constants),
     _torch("torch_folded", torch_impl.folded, torch_impl.folded_constants),
     _compiled("torch_folded_compile", torch_impl.folded_unrolled, torch_impl.folded_constants),
-    TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
-    *map(_cuda, ("scalar", "direct", "shared", "async", "bulk")),
-    FusedCuda(DEFINITION, "cuda_vector", VECTOR_VARIANTS, best),
+    _FusedTriton(DEFINITION, _HERE / "triton_impl.py"),
+    _cuda("scalar", "scalar"),
+    _cuda("direct", "direct"),
+    _cuda("shared", "shared"),
+    _cuda("async", "pipeline"),
+    _cuda("bulk", "bulk"),
+    FusedCuda(DEFINITION, "cuda_vector", vector_variants, best),
 )

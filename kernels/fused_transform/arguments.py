@@ -70,17 +70,18 @@ def _refuse_overlap(x: torch.Tensor, out: torch.Tensor) -> None:
 def _check_out(x: torch.Tensor, out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
     dtype = OUTPUTS.get(name, out.dtype) if x.dtype == torch.uint8 else x.dtype
     fits = out.shape == shape and out.device == x.device
+    wanted = dtype if dtype in OUTPUTS.values() else torch.float32
     expect(
-        fits and out.dtype == dtype and dtype in OUTPUTS.values(), KERNEL, "out", out,
-        f"{list(shape)} {str(dtype if dtype in OUTPUTS.values() else torch.float32).removeprefix('torch.')} "
-        f"on {x.device}",
+        fits and out.dtype == wanted, KERNEL, "out", out,
+        f"{list(shape)} {str(wanted).removeprefix('torch.')} on {x.device}",
     )  # fmt: skip
     if not out.numel():
         return
     rows = rows_of(x.shape, x.stride(), out.stride(), (x.shape[-1], shape[-1]))
     expect(
         rows is not None, KERNEL, "x", x,
-        f"rows of whole pixels at one or two pitches that out ({told(out)}) has too; call .contiguous()",
+        f"rows of whole pixels at one or two pitches that out ({told(out)}) has too; "
+        "call .contiguous()",
     )  # fmt: skip
     if not out.is_contiguous():
         expect(
@@ -115,9 +116,13 @@ def check(
     dtype = output_dtype(x.dtype, name)
     target = torch.empty(shape, dtype=dtype, device=x.device) if out is None else out
     if (
-        out is not None and out.dtype is dtype and out.shape == shape and out.get_device() == x.get_device()
-        and x.is_contiguous() and out.is_contiguous()
-    ):  # fmt: skip
+        out is not None
+        and out.dtype is dtype
+        and out.shape == shape
+        and out.get_device() == x.get_device()
+        and x.is_contiguous()
+        and out.is_contiguous()
+    ):
         distance = out.data_ptr() - x.data_ptr()
         apart = distance >= x.nbytes or -distance >= out.nbytes
         if apart or (distance == 0 and dtype is x.dtype and shape == x.shape):

@@ -4,18 +4,28 @@
 //   fused_direct       a thread three (or so) consecutive vectors, as often published
 //   fused_shared       a tile a block, staged in shared memory
 //   fused_warp         a tile a warp: no thread waits for another warp
-//   fused_neighbours   no shared memory: pixels cut by a vector's ends come from the next threads
-//   fused_async        tiles of a warp, the next one on its way by cp.async (sm_80)
+//   fused_async        the same, the inputs brought by cp.async (sm_80)
+//   fused_pipeline     two such tiles a warp, the second on its way while the first is computed (sm_80)
 //   fused_bulk         a tile a block, moved by the copy engine (sm_90)
 //
 // A kernel ending in _shifted takes any alignment of x; its plain form needs x and y to reach their
 // boundaries of 16 bytes at the same pixel. The staging kernels want an odd D, or y on a boundary.
 // IN, OUT, CHANNELS_IN, CHANNELS_OUT: see pixels.cuh. A kernel exists where its threads a block are
 // defined, such as WARP_THREADS; variants.py has the counts, from a sweep on an H200.
-#include "neighbours.cuh"
 #include "tile.cuh"
 
 #define PARAMETERS (const Byte* x, Byte* y, Layout layout, Affine map)
+
+// A kernel by tiles. Small pixels are held to the registers that let an SM have 1536 threads, or as many
+// as 32 blocks are: left alone the compiler takes 32 to 48, and spills where it aims for 32.
+#ifdef BANDWATCH_HOST
+#define TILE_KERNEL(THREADS, NAME) COOPERATIVE_KERNEL(THREADS, NAME, PARAMETERS)
+#else
+constexpr bool SMALL_PIXELS = IN_THREAD + OUT_THREAD <= 112;
+template <int THREADS> constexpr int RESIDENT = !SMALL_PIXELS ? 1 : THREADS < 64 ? 32 : 1536 / THREADS;
+#define TILE_KERNEL(THREADS, NAME) \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT<THREADS>) NAME PARAMETERS
+#endif
 
 #ifdef SCALAR_THREADS
 KERNEL(SCALAR_THREADS, fused_scalar, PARAMETERS) {
@@ -31,7 +41,7 @@ KERNEL(DIRECT_THREADS, fused_direct, PARAMETERS) {
 
 #ifdef SHARED_THREADS
 #define SHARED_KERNEL(NAME, SHIFTED)                                                                \
-    COOPERATIVE_KERNEL(SHARED_THREADS, NAME, PARAMETERS) {                                          \
+    TILE_KERNEL(SHARED_THREADS, NAME) {                                                    \
         __shared__ __align__(16) Byte stage[STAGE_BYTES<SHARED_THREADS>];                           \
         const Row row = row_of_block(x, y, layout);                                                 \
         transform_tile<SHARED_THREADS, SHIFTED>(row, row.block, stage, map);                        \
@@ -42,7 +52,7 @@ SHARED_KERNEL(fused_shared_shifted, true)
 
 #ifdef WARP_THREADS
 #define WARP_KERNEL(NAME, SHIFTED)                                                                  \
-    COOPERATIVE_KERNEL(WARP_THREADS, NAME, PARAMETERS) {                                            \
+    TILE_KERNEL(WARP_THREADS, NAME) {                                                      \
         constexpr int WARPS = WARP_THREADS / 32;                                                    \
         __shared__ __align__(16) Byte stages[WARPS][STAGE_BYTES<32>];                               \
         const Row row = row_of_block(x, y, layout);                                                 \
@@ -54,32 +64,37 @@ WARP_KERNEL(fused_warp, false)
 WARP_KERNEL(fused_warp_shifted, true)
 #endif
 
-#if defined(NEIGHBOURS_THREADS) && CHANNELS_IN == CHANNELS_OUT
-COOPERATIVE_KERNEL(NEIGHBOURS_THREADS, fused_neighbours, PARAMETERS) {
-    transform_neighbours<NEIGHBOURS_THREADS, false>(row_of_block(x, y, layout), map);
-}
-COOPERATIVE_KERNEL(NEIGHBOURS_THREADS, fused_neighbours_shifted, PARAMETERS) {
-    transform_neighbours<NEIGHBOURS_THREADS, true>(row_of_block(x, y, layout), map);
-}
-#endif
-
 #if defined(ASYNC_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800)
 #define ASYNC_KERNEL(NAME, SHIFTED)                                                                 \
-    COOPERATIVE_KERNEL(ASYNC_THREADS, NAME, PARAMETERS) {                                           \
+    TILE_KERNEL(ASYNC_THREADS, NAME) {                                                     \
         constexpr int WARPS = ASYNC_THREADS / 32;                                                   \
-        __shared__ __align__(16) Byte stages[WARPS][2 * STAGE_BYTES<32>];                         \
+        __shared__ __align__(16) Byte stages[WARPS][STAGE_BYTES<32>];                               \
         const Row row = row_of_block(x, y, layout);                                                 \
         const int warp = threadIdx.x / 32;                                                          \
-        const i64 first = (static_cast<i64>(row.block) * WARPS + warp) * ASYNC_TILES;               \
-        transform_pipeline<32, ASYNC_TILES, SHIFTED>(row, first, stages[warp], map);                \
+        const i64 index = static_cast<i64>(row.block) * WARPS + warp;                               \
+        transform_async<32, SHIFTED>(row, index, stages[warp], map);                                \
     }
 ASYNC_KERNEL(fused_async, false)
 ASYNC_KERNEL(fused_async_shifted, true)
 #endif
 
+#if defined(PIPELINE_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800)
+#define PIPELINE_KERNEL(NAME, SHIFTED)                                                              \
+    TILE_KERNEL(PIPELINE_THREADS, NAME) {                                                  \
+        constexpr int WARPS = PIPELINE_THREADS / 32;                                                \
+        __shared__ __align__(16) Byte stages[WARPS][2 * STAGE_BYTES<32>];                           \
+        const Row row = row_of_block(x, y, layout);                                                 \
+        const int warp = threadIdx.x / 32;                                                          \
+        const i64 first = (static_cast<i64>(row.block) * WARPS + warp) * PIPELINE_TILES;            \
+        transform_pipeline<32, SHIFTED>(row, first, stages[warp], map);                             \
+    }
+PIPELINE_KERNEL(fused_pipeline, false)
+PIPELINE_KERNEL(fused_pipeline_shifted, true)
+#endif
+
 #if defined(BULK_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 900)
 #define BULK_KERNEL(NAME, SHIFTED)                                                                  \
-    COOPERATIVE_KERNEL(BULK_THREADS, NAME, PARAMETERS) {                                            \
+    TILE_KERNEL(BULK_THREADS, NAME) {                                                      \
         __shared__ __align__(128) Byte stage[STAGE_BYTES<BULK_THREADS>];                          \
         __shared__ u64 barrier;                                                                     \
         const Row row = row_of_block(x, y, layout);                                                 \

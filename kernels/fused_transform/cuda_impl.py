@@ -1,38 +1,77 @@
 """The CUDA implementations: one source, a kernel by name or, for cuda_vector, by problem."""
 
-import hashlib
+import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from math import prod
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from kernels import host
-from kernels.cuda import CudaImplementation, Function
+from kernels.cuda import PLANS, CudaImplementation, Function
 from kernels.definition import Definition
-from kernels.fused_transform.layout import Rows, chunk_shifted, even_part, rows_of, shifted
-from kernels.fused_transform.transform import transform_of
-from kernels.fused_transform.variants import LEAST, SCALAR, Types, Variant, host_options
+from kernels.fused_transform.layout import BOUNDARY_BYTES, Rows, rows_of, shifted
+from kernels.fused_transform.transform import TakesTransform, Transform, transform_of
+from kernels.fused_transform.variants import (
+    DEFAULTS,
+    LEAST,
+    SCALAR,
+    VECTOR_BYTES,
+    Problem,
+    Types,
+    Variant,
+    options_of,
+    suits,
+)
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 MAX_BLOCKS = 2**31 - 1
-Choice = Callable[[Types, Rows, bool], Variant]
+CPU = -1  # as a device's index
+Choice = Callable[[Problem], Variant]
+Variants = tuple[Variant, ...]
 _library = cache(host.Library)
 
 
+class Plan(NamedTuple):
+    """All of a launch but its addresses. `constants` are the packed Layout and Affine."""
+
+    function: Function
+    blocks: int
+    constants: bytes
+
+
 @cache
-def function_of(variant: Variant, types: Types, suffix: str, device_index: int) -> Function:
-    """Return a kernel ready to launch on a device, -1 being the CPU: compiled and loaded once."""
-    name = f"fused_{variant.kernel}{suffix}"
-    if device_index < 0:
-        library = _library(SOURCE, host_options(variant, types))
-        return library.function(name, types.layout, variant.threads)
+def capability_of(device_index: int) -> tuple[int, int]:
+    """Return a device's compute capability; a CPU runs the kernels of all."""
+    return (
+        max(LEAST.values())
+        if device_index == CPU
+        else torch.cuda.get_device_capability(device_index)
+    )
+
+
+@cache
+def function_of(
+    name: str, threads: int, size: int, compiled: Variants, types: Types, device_index: int
+) -> Function:
+    """Return a kernel ready to launch: compiled with those of `compiled` and loaded once.
+
+    It takes two addresses and `size` bytes of constants.
+    """
+    layout = f"PP{size}s"
+    if device_index == CPU:
+        # The defaults together, so that one build serves all. What is shared is thread-local there,
+        # too large for the storage that the faster model has.
+        defaults = tuple(DEFAULTS.values())
+        if types.vectors_possible and set(compiled) <= set(defaults):
+            compiled = defaults
+        options = (*options_of(compiled, types), "-ftls-model=global-dynamic")
+        return _library(SOURCE, options).function(name, layout, threads)
     from kernels import launch
 
-    module = launch.module(SOURCE, device_index, (*types.options, *variant.options))
-    return module.function(name, types.layout, variant.threads)
+    module = launch.module(SOURCE, device_index, options_of(compiled, types))
+    return module.function(name, layout, threads)
 
 
 def rows_of_tensors(x: torch.Tensor, out: torch.Tensor) -> Rows:
@@ -42,137 +81,184 @@ def rows_of_tensors(x: torch.Tensor, out: torch.Tensor) -> Rows:
     rows = rows_of(x.shape, x.stride(), out.stride(), (x.shape[-1], out.shape[-1]))
     if rows is None:
         raise ValueError(
-            f"fused_transform: strides {x.stride()} of x and {out.stride()} of out have no common rows of "
-            "pixels; call .contiguous() on x"
+            f"fused_transform: strides {x.stride()} of x and {out.stride()} of out have no common "
+            "rows of pixels; call .contiguous() on x"
         )
     return rows
 
 
-def _suits(variant: Variant, types: Types, rows: Rows, target: int) -> bool:
-    """Return whether a variant's kernel exists for the types and reaches boundaries of every row."""
-    if not types.vectors_possible or (
-        variant.kernel == "neighbours" and types.channels_in != types.channels_out
-    ):
-        return variant.kernel == "scalar"
-    if variant.by_elements:
-        return True
-    unit = even_part(types.channels_out)
-    itemsize = types.target.itemsize
-    return not any(v % unit for v in (target // itemsize, rows.y_pitch, rows.y_image))
-
-
-def _is_shifted(variant: Variant, types: Types, rows: Rows, source: int, target: int) -> bool:
+def _is_shifted(types: Types, rows: Rows, source: int, target: int) -> bool:
     """Return whether inputs lie off their vectors in any row."""
     in_size, out_size = types.source.itemsize, types.target.itemsize
-    pitches = ((rows.x_pitch, rows.y_pitch), (rows.x_image, rows.y_image))
-    if any(x * in_size % 16 or y * out_size % 128 for x, y in pitches):
+    if any(p * in_size % VECTOR_BYTES for p in (rows.x_pitch, rows.x_image)):
         return True
-    if variant.kernel == "neighbours":
-        return chunk_shifted(source, target, in_size, out_size)
-    return (
-        shifted(source, target, types.channels_in * in_size, out_size, types.channels_out)
-        is not False
-    )
+    if any(p * out_size % BOUNDARY_BYTES for p in (rows.y_pitch, rows.y_image)):
+        return True
+    off = shifted(source, target, types.in_pixel, out_size, types.channels_out)
+    return off is not False
 
 
-def launch_variant(
-    variant: Variant,
+def plan_of(
+    choose: Choice,
+    compiled: Variants,
     types: Types,
     rows: Rows,
-    source: int,
-    target: int,
-    coefficients: tuple[float, ...],
+    addresses: tuple[int, int],
+    transform: Transform,
     device_index: int,
-) -> None:
-    """Launch a variant, or the scalar kernel where the variant has none; addresses are integers.
+) -> Plan:
+    """Return the launch of the variant that `choose` picks, the scalar one where it has no form.
 
-    Raises ValueError when the grid would be beyond CUDA's limit.
+    `addresses` of x and y may be those modulo BOUNDARY_BYTES. `compiled` are the variants that
+    share a module with it. Raises ValueError when the grid would be beyond CUDA's limit.
     """
-    if not _suits(variant, types, rows, target):
+    off = _is_shifted(types, rows, *addresses)
+    variant = choose(Problem(types, rows, off, capability_of(device_index)))
+    if not suits(variant, types, rows, addresses[1]):
         variant = SCALAR
-    suffix = ""
-    if variant.has_shifted and _is_shifted(variant, types, rows, source, target):
-        suffix = "_shifted"
-    function = function_of(variant, types, suffix, device_index)
-    pixels, row_count, images, *pitches = rows
-    blocks = variant.blocks(types, pixels)
-    total = blocks * row_count * images
-    if total > MAX_BLOCKS:
+    pixels, row_count, images, x_pitch, y_pitch, x_image, y_image = rows
+    blocks, lines = variant.blocks(types, pixels), row_count * images
+    if blocks * lines > MAX_BLOCKS:
         raise ValueError(
-            f"fused_transform: {row_count * images} rows of {pixels} pixels need {total} blocks; "
+            f"fused_transform: {lines} rows of {pixels} pixels need {blocks * lines} blocks; "
             f"at most {MAX_BLOCKS} fit a launch"
         )
-    several = blocks if row_count * images > 1 else 0
     in_size, out_size = types.source.itemsize, types.target.itemsize
-    x_pitch, y_pitch, x_image, y_image = pitches
-    function(
-        total, source, target, pixels, x_pitch * in_size, y_pitch * out_size,
-        x_image * in_size, y_image * out_size, row_count, several, *coefficients,
+    constants = struct.pack(
+        f"@qqqqqII{len(transform.coefficients)}f",
+        pixels, x_pitch * in_size, y_pitch * out_size, x_image * in_size, y_image * out_size,
+        row_count, blocks if lines > 1 else 0, *transform.coefficients,
     )  # fmt: skip
+    name = f"fused_{variant.kernel}{'_shifted' if off and variant.has_shifted else ''}"
+    together = compiled if variant in compiled else (variant,)
+    function = function_of(name, variant.threads, len(constants), together, types, device_index)
+    return Plan(function, blocks * lines, constants)
 
 
-class FusedCuda(CudaImplementation):
+class Known(NamedTuple):
+    """A call that has been checked: what its repetition still needs."""
+
+    plan: Plan
+    x_bytes: int
+    out_bytes: int
+    in_place: bool
+
+
+class FusedCuda(TakesTransform, CudaImplementation):
     """A kernel of cuda.cu, or whichever `choose` picks for a problem.
 
     Where a kernel has no form for the problem (many channels, an even D off every boundary) the
-    scalar kernel computes it. `variants` are all that may run.
+    scalar kernel computes it. `variants` gives all that may run for types; they are one module.
     """
 
     def __init__(
-        self, definition: Definition, name: str, variants: Sequence[Variant], choose: Choice
+        self,
+        definition: Definition,
+        name: str,
+        variants: Callable[[Types], Variants],
+        choose: Choice,
     ) -> None:
         super().__init__(definition, name, SOURCE)
-        self.variants = tuple(variants)
+        self._variants = variants
         self._choose = choose
-        self._least = max(LEAST.get(v.kernel, (0, 0)) for v in variants)
+        self._plan = lru_cache(PLANS)(self._make_plan)
+        self._known: dict[tuple[Any, ...], Known] = {}
+
+    def _make_plan(
+        self, types: Types, rows: Rows, addresses: tuple[int, int], transform: Transform, index: int
+    ) -> Plan:
+        compiled = self._variants(types)
+        return plan_of(self._choose, compiled, types, rows, addresses, transform, index)
 
     def unavailable(self, device: torch.device, dtype: torch.dtype) -> str | None:
         """Return in one line why this cannot run on `device` with `dtype`, or None when it can."""
         reason = super().unavailable(device, dtype)
+        least = self._least(dtype)
         if reason is None and device.type == "cuda":
-            capability = torch.cuda.get_device_capability(device)
-            if capability < self._least:
-                least, found = (".".join(map(str, c)) for c in (self._least, capability))
-                return f"{self!r} needs compute capability {least}; {device} has {found}"
+            found = torch.cuda.get_device_capability(device)
+            if found < least:
+                wanted, has = (".".join(map(str, c)) for c in (least, found))
+                return f"{self!r} needs compute capability {wanted}; {device} has {has}"
         return reason
 
+    def _least(self, dtype: torch.dtype) -> tuple[int, int]:
+        """Return the compute capability without which none of the variants runs."""
+        return min(LEAST.get(v.kernel, (0, 0)) for v in self._variants(default_types(dtype)))
+
+    def _module_options(self, dtype: torch.dtype) -> tuple[str, ...]:
+        types = default_types(dtype)
+        return options_of(self._variants(types), types)
+
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
-        """Return the digest of the CUBINs that may run for the default transform; None on a CPU."""
+        """Return the digest of the CUBIN that runs for the default transform; None on a CPU."""
         if device.type != "cuda" or self.unavailable(device, dtype):
             return None
         from kernels import launch
 
-        index, options = launch.index_of(device), default_types(dtype).options
-        prints = [
-            launch.module(SOURCE, index, (*options, *v.options)).cubin.fingerprint
-            for v in self.variants
-        ]
-        if len(prints) == 1:
-            return prints[0]
-        return hashlib.sha256(" ".join(prints).encode()).hexdigest()[:16]
+        module = launch.module(SOURCE, launch.index_of(device), self._module_options(dtype))
+        return module.cubin.fingerprint
 
     def first_call(self, device: torch.device) -> dict[str, float | None]:
-        """Return what compiling (None when cached) and loading the first variant cost in seconds."""
+        """Return what compiling (None when cached) and loading cost in seconds, for fp32."""
         if device.type != "cuda":
             return {"compile_s": None, "load_s": None}
         from kernels import launch
 
-        options = (*default_types(torch.float32).options, *self.variants[0].options)
+        options = self._module_options(torch.float32)
         module = launch.module(SOURCE, launch.index_of(device), options)
         return {"compile_s": module.cubin.compile_s, "load_s": module.load_s}
+
+    def __call__(self, *inputs: Any, out: Any = None, **parameters: Any) -> Any:
+        """Compute the kernel and return `out`, or a new tensor of the input's kind.
+
+        A call like an earlier one, at addresses alike, is checked by comparing it with that one: on
+        a GPU the host's part of a small launch is longer than the kernel.
+        """
+        if len(inputs) != 1 or type(out) is not torch.Tensor or torch.compiler.is_compiling():
+            return super().__call__(*inputs, out=out, **parameters)
+        (x,) = inputs
+        if type(x) is not torch.Tensor or not (x.is_contiguous() and out.is_contiguous()):
+            return super().__call__(x, out=out, **parameters)
+        source, target = x.data_ptr(), out.data_ptr()
+        key = (
+            x.shape, out.shape, x.dtype, out.dtype, x.get_device(), out.get_device(),
+            source % BOUNDARY_BYTES, target % BOUNDARY_BYTES, *parameters.items(),
+        )  # fmt: skip
+        try:
+            known = self._known.get(key)
+        except TypeError:  # a parameter that has no hash is none of ours
+            known = None
+        if known is not None and source and target:
+            distance = target - source
+            apart = distance >= known.x_bytes or -distance >= known.out_bytes
+            if apart or (known.in_place and not distance):
+                function, blocks, constants = known.plan
+                function(blocks, source, target, constants)
+                return out
+        result = super().__call__(x, out=out, **parameters)
+        if known is None and out.numel():
+            self._remember(key, x, out, transform_of(parameters.get("transform")))
+        return result
+
+    def _remember(
+        self, key: tuple[Any, ...], x: torch.Tensor, out: torch.Tensor, transform: Transform
+    ) -> None:
+        if len(self._known) >= PLANS:
+            self._known.clear()
+        in_place = x.dtype == out.dtype and x.shape == out.shape
+        self._known[key] = Known(self._plan_for(x, out, transform), x.nbytes, out.nbytes, in_place)
+
+    def _plan_for(self, x: torch.Tensor, out: torch.Tensor, transform: Transform) -> Plan:
+        types = Types(x.dtype, out.dtype, x.shape[-1], out.shape[-1])
+        addresses = (x.data_ptr() % BOUNDARY_BYTES, out.data_ptr() % BOUNDARY_BYTES)
+        return self._plan(types, rows_of_tensors(x, out), addresses, transform, out.get_device())
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
     ) -> None:
-        x = inputs[0]
-        transform = transform_of(parameters.get("transform"))
-        types = Types(x.dtype, out.dtype, x.shape[-1], out.shape[-1])
-        rows = rows_of_tensors(x, out)
-        source, target = x.data_ptr(), out.data_ptr()
-        launch_variant(
-            self._choose(types, rows, source == target), types, rows, source, target,
-            transform.coefficients, out.get_device(),
-        )  # fmt: skip
+        (x,) = inputs
+        plan = self._plan_for(x, out, transform_of(parameters.get("transform")))
+        plan.function(plan.blocks, x.data_ptr(), out.data_ptr(), plan.constants)
 
 
 def default_types(dtype: torch.dtype) -> Types:
@@ -181,11 +267,19 @@ def default_types(dtype: torch.dtype) -> Types:
     return Types(dtype, target, 3, 3)
 
 
+def launch_variant(
+    variant: Variant,
+    types: Types,
+    rows: Rows,
+    addresses: tuple[int, int],
+    transform: Transform,
+    device_index: int,
+) -> None:
+    """Launch one variant, whatever cuda_vector would choose: for sweeps and tests."""
+    plan = plan_of(fixed(variant), (variant,), types, rows, addresses, transform, device_index)
+    plan.function(plan.blocks, *addresses, plan.constants)
+
+
 def fixed(variant: Variant) -> Choice:
     """Return the choice that is always `variant`."""
-    return lambda _types, _rows, _in_place: variant
-
-
-def pixel_count(rows: Rows) -> int:
-    """Return the pixels of all rows."""
-    return prod(rows[:3])
+    return lambda _problem: variant

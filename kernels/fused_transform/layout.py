@@ -31,7 +31,7 @@ class Dimension(NamedTuple):
 
 
 def merged(dimensions: Sequence[Dimension]) -> list[Dimension]:
-    """Return the dimensions, outermost first, with those joined that one stride covers in x and y."""
+    """Return the dimensions, outermost first, those joined that one stride covers in x and y."""
     found: list[Dimension] = []
     for dimension in dimensions:
         if dimension.size == 1:
@@ -49,10 +49,10 @@ def rows_of(
     y_strides: Sequence[int],
     channels: tuple[int, int],
 ) -> Rows | None:
-    """Return the rows of images [..., C] and [..., D], or None when they are not rows of whole pixels.
+    """Return the rows of images [..., C] and [..., D], or None when pixels do not lie in rows.
 
-    `shape` is that of x; `channels` are C and D. Channels lie side by side, pixels too within a row,
-    and at most two further strides cover all dimensions: rows, and images of rows.
+    `shape` is that of x; `channels` are C and D. Channels lie side by side, pixels too within a
+    row, and at most two further strides cover all dimensions: rows, and images of rows.
     """
     for size, stride in zip(channels, (x_strides[-1], y_strides[-1]), strict=True):
         if size > 1 and stride != 1:
@@ -76,7 +76,7 @@ def even_part(number: int) -> int:
 
 
 def pixels_to_boundary(y: int, itemsize: int, channels: int) -> int | None:
-    """Return the whole pixels between address `y` and its first boundary, None when none is reached."""
+    """Return the whole pixels between address `y` and its first boundary, None when there is none."""
     residues = BOUNDARY_BYTES // itemsize
     elements = -(y // itemsize) % residues
     even = even_part(channels)
@@ -88,13 +88,7 @@ def pixels_to_boundary(y: int, itemsize: int, channels: int) -> int | None:
 def shifted(x: int, y: int, in_pixel: int, itemsize: int, channels: int) -> bool | None:
     """Return whether x is off a vector where y reaches its boundary; None when y never does.
 
-    `x` and `y` are addresses, `in_pixel` bytes of a pixel of x, `itemsize` and `channels` those of y.
+    `x` and `y` are addresses, `in_pixel` bytes of a pixel of x, `itemsize` and `channels` y's.
     """
     head = pixels_to_boundary(y, itemsize, channels)
     return None if head is None else (x + head * in_pixel) % VECTOR_BYTES != 0
-
-
-def chunk_shifted(x: int, y: int, in_itemsize: int, itemsize: int) -> bool:
-    """Return whether the inputs of y's vectors, element for element, lie off their own boundaries."""
-    head = -(y // itemsize) % (BOUNDARY_BYTES // itemsize)
-    return (x + head * in_itemsize) % (VECTOR_BYTES // itemsize * in_itemsize) != 0

@@ -1,39 +1,11 @@
 // Moves of 16 bytes between global and shared memory, each with its stand-in for the CPU.
 //
-// Global reads are never `.nc`: the output may be the input, and that path is not coherent.
+// Global reads are never `.nc`: the output may be the input, and that path is not coherent. None has a
+// cache hint: no_allocate cost the large sizes 2 % and a streaming store as much or nothing (H200).
 #pragma once
 #include "prelude.cuh"
 
 using Byte = unsigned char;
-
-// Replaceable to measure others: 0 plain, 1 no_allocate (load) or streaming (store).
-#ifndef LOAD_HINT
-#define LOAD_HINT 1
-#endif
-#ifndef STORE_HINT
-#define STORE_HINT 0
-#endif
-
-// For data that is read once by one thread.
-__device__ __forceinline__ uint4 load_stream(const Byte* from) {
-#if defined(BANDWATCH_HOST) || LOAD_HINT == 0
-    return *reinterpret_cast<const uint4*>(from);
-#else
-    uint4 v;
-    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from));
-    return v;
-#endif
-}
-
-__device__ __forceinline__ void store_stream(Byte* to, uint4 v) {
-#if STORE_HINT == 0
-    *reinterpret_cast<uint4*>(to) = v;
-#else
-    __stcs(reinterpret_cast<uint4*>(to), v);
-#endif
-}
 
 __device__ __forceinline__ uint4 load16(const Byte* from) { return *reinterpret_cast<const uint4*>(from); }
 __device__ __forceinline__ void store16(Byte* to, uint4 v) { *reinterpret_cast<uint4*>(to) = v; }

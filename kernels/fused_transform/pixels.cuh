@@ -1,8 +1,8 @@
 // The affine map of a pixel, and how pixels lie in 32-bit words.
 //
 // One compilation serves one pair of types and one C x D: IN, OUT (float, __half, Byte), CHANNELS_IN
-// and CHANNELS_OUT come from the host, and VECTORS, how much a thread takes at once. So every loop is unrolled and a coefficient is an operand from
-// the constant bank, neither a register nor a load.
+// and CHANNELS_OUT come from the host, and VECTORS, how much a thread takes at once. So every loop is
+// unrolled and a coefficient is an operand from the constant bank, neither a register nor a load.
 #pragma once
 #include "memory.cuh"
 
@@ -65,14 +65,22 @@ __device__ __forceinline__ float weighted(const float (&x)[C], const Affine& map
 }
 
 // One pixel by accesses of single elements: right at every alignment of the elements.
-__device__ __forceinline__ void transform_pixel(const Byte* from, Byte* to, const Affine& map) {
+__device__ __forceinline__ void read_pixel(const Byte* from, float (&x)[C]) {
     const In* in = reinterpret_cast<const In*>(from);
-    Out* out = reinterpret_cast<Out*>(to);
-    float x[C];
 #pragma unroll
     for (int c = 0; c < C; ++c) x[c] = widen(in[c]);
+}
+
+__device__ __forceinline__ void write_pixel(const float (&x)[C], Byte* to, const Affine& map) {
+    Out* out = reinterpret_cast<Out*>(to);
 #pragma unroll
     for (int d = 0; d < D; ++d) narrow(weighted(x, map, d), out + d);
+}
+
+__device__ __forceinline__ void transform_pixel(const Byte* from, Byte* to, const Affine& map) {
+    float x[C];
+    read_pixel(from, x);
+    write_pixel(x, to, map);
 }
 
 // The block's share of THREADS pixels of a row, a thread a pixel.

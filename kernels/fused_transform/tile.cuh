@@ -7,6 +7,10 @@
 #pragma once
 #include "pixels.cuh"
 
+#ifndef VECTORS
+#define VECTORS 1
+#endif
+
 // Pixels a thread: so many that their outputs fill whole vectors.
 constexpr int P = VECTORS * 16 / static_cast<int>(sizeof(Out));
 constexpr int IN_THREAD = P * IN_PIXEL;    // bytes; a multiple of 4
@@ -27,25 +31,29 @@ template <int GROUP> __device__ __forceinline__ void meet_group() {
 }
 
 struct Tile {
-    const Byte* x;  // of its first pixel
+    const Byte* x;   // of the vector that holds its first pixel
     Byte* y;
-    u32 shift;      // of x past a boundary of 16 bytes
-    int pixels;     // in the tile, fewer at the end of the row; none beyond it
-    bool whole;     // every pixel is there, and every vector that holds them lies within the row
+    int shift;       // of its first pixel into that vector, in bytes
+    int pixels;      // in the tile, fewer at the end of the row; none beyond it
+    int begin, end;  // the vectors, of those that hold its pixels, that lie within the row
+    bool whole;      // every pixel is there, and every vector lies within the row
 };
 
 template <int GROUP, bool SHIFTED> __device__ __forceinline__ Tile tile_of_row(const Row& row, i64 index) {
     constexpr int PIXELS = GROUP * P;
     const i64 first = index * PIXELS + pixels_to_boundary(row.y);
     const i64 left = row.pixels - first;
+    const Byte* x = row.x + first * IN_PIXEL;
     Tile tile;
-    tile.x = row.x + first * IN_PIXEL;
+    tile.shift = SHIFTED ? static_cast<int>(reinterpret_cast<u64>(x) % 16) : 0;
+    tile.x = x - tile.shift;
     tile.y = row.y + first * OUT_PIXEL;
-    tile.shift = SHIFTED ? static_cast<u32>(reinterpret_cast<u64>(tile.x)) % 16 : 0;
     tile.pixels = left < 0 ? 0 : left < PIXELS ? static_cast<int>(left) : PIXELS;
-    const u32 beyond = (16 - tile.shift) % 16;
-    tile.whole = left >= PIXELS && (tile.shift == 0 || (first * IN_PIXEL >= tile.shift &&
-                                                        (left - PIXELS) * IN_PIXEL >= beyond));
+    tile.begin = SHIFTED && tile.x < row.x ? 1 : 0;
+    const int vectors = (tile.shift + tile.pixels * IN_PIXEL + 15) / 16;
+    const i64 inside = left < 0 ? 0 : (tile.shift + left * IN_PIXEL) / 16;
+    tile.end = inside < vectors ? static_cast<int>(inside) : vectors;
+    tile.whole = tile.pixels == PIXELS && tile.begin == 0 && tile.end == vectors;
     return tile;
 }
 
@@ -58,14 +66,6 @@ template <int GROUP> __device__ __forceinline__ void transform_head(const Row& r
     }
 }
 
-// A tile that is not whole.
-template <int GROUP> __device__ __forceinline__ void transform_edge(const Tile& tile, const Affine& map) {
-#pragma unroll 1
-    for (int p = rank_in_group<GROUP>(); p < tile.pixels; p += GROUP) {
-        transform_pixel(tile.x + p * IN_PIXEL, tile.y + p * OUT_PIXEL, map);
-    }
-}
-
 // ---- between global and shared memory ----------------------------------------------------------
 
 // Vectors that a group loads.
@@ -73,13 +73,13 @@ template <int GROUP> constexpr int IN_VECTORS = GROUP * IN_THREAD / 16;
 
 template <int GROUP> __device__ __forceinline__ void stage_in(const Tile& tile, Byte* stage) {
     constexpr int N = IN_VECTORS<GROUP>, EACH = (N + GROUP - 1) / GROUP;
-    const Byte* from = tile.x - tile.shift;
+    const Byte* from = tile.x;
     const int rank = rank_in_group<GROUP>();
     uint4 v[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int i = rank + k * GROUP;
-        if (N % GROUP == 0 || i < N) v[k] = load_stream(from + i * 16);
+        if (N % GROUP == 0 || i < N) v[k] = load16(from + i * 16);
     }
     if (tile.shift && rank == 0) store16(stage + N * 16, load16(from + N * 16));
 #pragma unroll
@@ -96,7 +96,40 @@ template <int GROUP> __device__ __forceinline__ void stage_out(const Tile& tile,
 #pragma unroll
     for (int k = 0; k < EACH; ++k) v[k] = load16(stage + (rank + k * GROUP) * 16);
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) store_stream(tile.y + (rank + k * GROUP) * 16, v[k]);
+    for (int k = 0; k < EACH; ++k) store16(tile.y + (rank + k * GROUP) * 16, v[k]);
+}
+
+// Elements between two offsets in bytes, few of them.
+template <int GROUP, class T>
+__device__ __forceinline__ void move_elements(const Byte* from, Byte* to, int begin, int end) {
+#pragma unroll 1
+    for (int at = begin + rank_in_group<GROUP>() * static_cast<int>(sizeof(T)); at < end; at += GROUP * sizeof(T)) {
+        *reinterpret_cast<T*>(to + at) = *reinterpret_cast<const T*>(from + at);
+    }
+}
+
+// The same for a tile that is not whole: vectors where they lie within the row, elements at its ends.
+// A pixel a thread, one after the other, would be less code, but each costs 0.4 us (H200), and the
+// last tile of a row is what the whole launch waits for.
+template <int GROUP> __device__ __forceinline__ void edge_in(const Tile& tile, Byte* stage) {
+#pragma unroll 1
+    for (int i = tile.begin + rank_in_group<GROUP>(); i < tile.end; i += 2 * GROUP) {
+        const int other = i + GROUP < tile.end ? i + GROUP : i;
+        const uint4 v = load16(tile.x + i * 16), w = load16(tile.x + other * 16);
+        store16(stage + i * 16, v);
+        store16(stage + other * 16, w);
+    }
+    const int used = tile.shift + tile.pixels * IN_PIXEL;
+    if (tile.begin) move_elements<GROUP, In>(tile.x, stage, tile.shift, used < 16 ? used : 16);
+    const int rest = tile.end > tile.begin ? tile.end * 16 : tile.begin ? 16 : tile.shift;
+    move_elements<GROUP, In>(tile.x, stage, rest, used);
+}
+
+template <int GROUP> __device__ __forceinline__ void edge_out(const Tile& tile, const Byte* stage) {
+    const int used = tile.pixels * OUT_PIXEL, rank = rank_in_group<GROUP>();
+#pragma unroll 1
+    for (int i = rank; i < used / 16; i += GROUP) store16(tile.y + i * 16, load16(stage + i * 16));
+    move_elements<GROUP, Out>(stage, tile.y, used / 16 * 16, used);
 }
 
 // ---- between shared memory and registers -------------------------------------------------------
@@ -122,18 +155,19 @@ template <bool SHIFTED> __device__ __forceinline__ void take_pixels(const Byte* 
     }
 }
 
-// A staged tile: its outputs take the place of its inputs.
+// A staged tile: its outputs take the place of its inputs. Pixels that it lacks are computed too, from
+// whatever lies there, and go nowhere.
 template <int GROUP, bool SHIFTED>
 __device__ __forceinline__ void transform_stage(const Tile& tile, Byte* stage, const Affine& map) {
     const int rank = rank_in_group<GROUP>();
     u32 in[IN_THREAD / 4], out[OUT_THREAD / 4];
-    take_pixels<SHIFTED>(stage + rank * IN_THREAD, tile.shift, in);
+    take_pixels<SHIFTED>(stage + rank * IN_THREAD, static_cast<u32>(tile.shift), in);
     transform_words<P>(in, out, map);
     meet_group<GROUP>();
     put_words(out, stage + rank * OUT_THREAD);
 }
 
-// ---- whole tiles -------------------------------------------------------------------------------
+// ---- tiles -------------------------------------------------------------------------------------
 
 // A thread's vectors straight from and to global memory: lanes lie IN_THREAD bytes apart, so one
 // instruction touches a part of every sector and the warp comes back for the rest.
@@ -157,60 +191,86 @@ template <int THREADS> __device__ __forceinline__ void transform_direct(const Ro
     }
 }
 
-// One tile a group.
+// The rest of a tile whose inputs are on their way to the stage or there.
 template <int GROUP, bool SHIFTED>
-__device__ __forceinline__ void transform_tile(const Row& row, i64 index, Byte* stage, const Affine& map) {
-    const Tile tile = tile_of_row<GROUP, SHIFTED>(row, index);
-    if (index == 0) transform_head<GROUP>(row, map);
-    if (!tile.whole) return transform_edge<GROUP>(tile, map);
-    stage_in<GROUP>(tile, stage);
+__device__ __forceinline__ void finish_tile(const Tile& tile, Byte* stage, const Affine& map) {
     meet_group<GROUP>();
     transform_stage<GROUP, SHIFTED>(tile, stage, map);
     meet_group<GROUP>();
     stage_out<GROUP>(tile, stage);
 }
 
-#if defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800
-// The vectors of a tile that is whole start their way into shared memory.
-template <int GROUP> __device__ __forceinline__ void start_stage(const Tile& tile, Byte* stage) {
-    constexpr int N = IN_VECTORS<GROUP>;
-    if (tile.whole) {
-        const Byte* from = tile.x - tile.shift;
-        const int n = N + (tile.shift ? 1 : 0);
-#pragma unroll
-        for (int k = 0; k < (N + GROUP) / GROUP; ++k) {
-            const int i = rank_in_group<GROUP>() + k * GROUP;
-            if (i < n) copy_async(stage + i * 16, from + i * 16);
-        }
-    }
-    commit_async();
+// A tile that is not whole.
+template <int GROUP, bool SHIFTED>
+__device__ __forceinline__ void transform_edge(const Tile& tile, Byte* stage, const Affine& map) {
+    if (!tile.pixels) return;
+    edge_in<GROUP>(tile, stage);
+    meet_group<GROUP>();
+    transform_stage<GROUP, SHIFTED>(tile, stage, map);
+    meet_group<GROUP>();
+    edge_out<GROUP>(tile, stage);
 }
 
-// TILES tiles a group, one after the other: while one is computed the next is on its way.
-template <int GROUP, int TILES, bool SHIFTED>
+// One tile a group.
+template <int GROUP, bool SHIFTED>
+__device__ __forceinline__ void transform_tile(const Row& row, i64 index, Byte* stage, const Affine& map) {
+    const Tile tile = tile_of_row<GROUP, SHIFTED>(row, index);
+    if (index == 0) transform_head<GROUP>(row, map);
+    if (!tile.whole) return transform_edge<GROUP, SHIFTED>(tile, stage, map);
+    stage_in<GROUP>(tile, stage);
+    finish_tile<GROUP, SHIFTED>(tile, stage, map);
+}
+
+#if defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800
+// A whole tile starts its way into shared memory.
+template <int GROUP> __device__ __forceinline__ void start_stage(const Tile& tile, Byte* stage) {
+    constexpr int N = IN_VECTORS<GROUP>;
+    const Byte* from = tile.x;
+    const int n = N + (tile.shift ? 1 : 0);
+#pragma unroll
+    for (int k = 0; k < (N + GROUP) / GROUP; ++k) {
+        const int i = rank_in_group<GROUP>() + k * GROUP;
+        if (i < n) copy_async(stage + i * 16, from + i * 16);
+    }
+}
+
+// One tile a group, past the registers on its way in.
+template <int GROUP, bool SHIFTED>
+__device__ __forceinline__ void transform_async(const Row& row, i64 index, Byte* stage, const Affine& map) {
+    const Tile tile = tile_of_row<GROUP, SHIFTED>(row, index);
+    if (index == 0) transform_head<GROUP>(row, map);
+    if (!tile.whole) return transform_edge<GROUP, SHIFTED>(tile, stage, map);
+    start_stage<GROUP>(tile, stage);
+    commit_async();
+    wait_async<0>();
+    finish_tile<GROUP, SHIFTED>(tile, stage, map);
+}
+
+// PIPELINE_TILES tiles a group, one after the other: while one is computed the next is on its way.
+constexpr int PIPELINE_TILES = 2;
+template <int GROUP, bool SHIFTED>
 __device__ __forceinline__ void transform_pipeline(const Row& row, i64 first, Byte* stages, const Affine& map) {
     constexpr int STAGE = STAGE_BYTES<GROUP>;
     if (first == 0) transform_head<GROUP>(row, map);
     Tile next = tile_of_row<GROUP, SHIFTED>(row, first);
-    start_stage<GROUP>(next, stages);
+    if (next.whole) start_stage<GROUP>(next, stages);
+    commit_async();
 #pragma unroll 1
-    for (int k = 0; k < TILES; ++k) {
+    for (int k = 0; k < PIPELINE_TILES; ++k) {
         const Tile tile = next;
         Byte* stage = stages + k % 2 * STAGE;
-        if (k + 1 < TILES) {
+        if (k + 1 < PIPELINE_TILES) {
             next = tile_of_row<GROUP, SHIFTED>(row, first + k + 1);
-            start_stage<GROUP>(next, stages + (k + 1) % 2 * STAGE);
+            if (next.whole) start_stage<GROUP>(next, stages + (k + 1) % 2 * STAGE);
+            commit_async();
             wait_async<1>();
         } else {
             wait_async<0>();
         }
-        meet_group<GROUP>();
         if (tile.whole) {
-            transform_stage<GROUP, SHIFTED>(tile, stage, map);
-            meet_group<GROUP>();
-            stage_out<GROUP>(tile, stage);
+            finish_tile<GROUP, SHIFTED>(tile, stage, map);
         } else {
-            transform_edge<GROUP>(tile, map);
+            transform_edge<GROUP, SHIFTED>(tile, stage, map);
         }
         // The next copy into this stage must not overtake the reads of stage_out.
         meet_group<GROUP>();
@@ -225,10 +285,10 @@ __device__ __forceinline__ void transform_bulk(const Row& row, i64 index, Byte* 
                                                const Affine& map) {
     const Tile tile = tile_of_row<GROUP, SHIFTED>(row, index);
     if (index == 0) transform_head<GROUP>(row, map);
-    if (!tile.whole) return transform_edge<GROUP>(tile, map);
+    if (!tile.whole) return transform_edge<GROUP, SHIFTED>(tile, stage, map);
     if (threadIdx.x == 0) {
         barrier_init(barrier);
-        bulk_load(stage, tile.x - tile.shift, GROUP * IN_THREAD + (tile.shift ? 16 : 0), barrier);
+        bulk_load(stage, tile.x, GROUP * IN_THREAD + (tile.shift ? 16 : 0), barrier);
     }
     __syncthreads();
     barrier_wait(barrier);

@@ -1,7 +1,7 @@
-"""How far a result may be from the reference: derived from the operands' magnitudes, not from ULPs.
+"""How far a result may be from the reference: from the operands' magnitudes, not from ULPs.
 
-Near the zero crossing of x - mean two right results differ by hundreds of ULPs, so a ULP rule either
-raises false alarms or, loosened, hides true faults. The bound here is what the roundings can do.
+Near the zero crossing of x - mean two right results differ by hundreds of ULPs, so a ULP rule
+either raises false alarms or, loosened, hides true faults. The bound is what the roundings can do.
 
 Let u = 2^-24 and S[d] = sum over c of (|x[c]| + |mean[c]|) / |std[c]| * |matrix[c][d]|.
 
@@ -9,10 +9,11 @@ Let u = 2^-24 and S[d] = sum over c of (|x[c]| + |mean[c]|) / |std[c]| * |matrix
   products in any order errs by at most C u (Higham, Accuracy and Stability of Numerical Algorithms,
   2nd edition, section 3.1): (C + 5) u S.
 - Folded in float64, summed by C fused multiply-adds from the bias: weight and bias round once, the
-  sum C times: (C + 1) u S. Folded in fp32: the bias (C + 4) roundings, the last addition one: (C + 5) u S.
+  sum C times: (C + 1) u S. Folded in fp32: the bias (C + 4) roundings, the last addition one:
+  (C + 5) u S.
 
-Factor 1.01 covers products of roundings; the smallest subnormals cover underflow. An fp16 output adds
-its own rounding, 2^-11 of the value and half its subnormal spacing.
+Factor 1.01 covers products of roundings; the smallest subnormals cover underflow. An fp16 output
+adds its own rounding, 2^-11 of the value and half its subnormal spacing.
 """
 
 import torch
@@ -25,7 +26,7 @@ UNIT = 2.0**-24
 
 
 def error_bound(case: Case, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """Return the absolute error allowed of each output element, in float64 of the output's shape."""
+    """Return the absolute error allowed of each output element, in float64."""
     transform = transform_of(case.parameters.get("transform"))  # type: ignore[arg-type]
     (x,) = inputs
     mean, std, matrix = (torch.from_numpy(a).abs().to(x.device) for a in transform.arrays())

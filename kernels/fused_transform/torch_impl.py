@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from kernels.fused_transform.transform import Transform, transform_of
-from kernels.implementation import Implementation
+from kernels.fused_transform.transform import TakesTransform, Transform, transform_of
 from kernels.peers import CompiledImplementation
 
 Constants = tuple[torch.Tensor, ...]
@@ -89,7 +88,7 @@ def jit(
 
 
 def _sum_of_channels(channels: Sequence[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
-    """Return the product spelt out: for a matrix product Inductor would call a library and not fuse."""
+    """Return the product spelt out: a matrix product Inductor would leave to a library."""
     columns = [
         sum((c * weight[k, d] for k, c in enumerate(channels[1:], 1)), channels[0] * weight[0, d])
         for d in range(weight.shape[1])
@@ -111,7 +110,7 @@ def folded_unrolled(
     out.copy_(_sum_of_channels(x.float().unbind(-1), weight) + bias)
 
 
-class FusedTorch(Implementation):
+class FusedTorch(TakesTransform):
     """A function of torch's operations on x, out and the constants that `constants` makes."""
 
     _function: Callable[..., None]
@@ -131,7 +130,7 @@ class FusedTorch(Implementation):
             self._function(inputs[0], out, *self._constants(transform, out.device))
 
 
-class FusedCompiled(CompiledImplementation):
+class FusedCompiled(TakesTransform, CompiledImplementation):
     """The same through torch.compile."""
 
     def __init__(self, *arguments: Any, constants: Callable[..., Constants]) -> None:

@@ -1,13 +1,17 @@
 """What happens to a pixel: mean, standard deviation and colour matrix, checked and folded once."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from kernels.cases import Scalar
+from kernels.implementation import Implementation
 
 # The constants travel as kernel parameters, which CUDA before 12.1 limits to 4 KiB a launch.
 MAX_COEFFICIENTS = 1000
@@ -47,8 +51,9 @@ class Transform:
         rows, columns = len(self.matrix), {len(row) for row in self.matrix}
         if not len(self.mean) == len(self.std) == rows or len(columns) != 1 or columns == {0}:
             raise ValueError(
-                f"fused_transform: {len(self.mean)} means, {len(self.std)} stds and a matrix with rows of "
-                f"{[len(row) for row in self.matrix]}; expected C means, C stds and C rows of D numbers"
+                f"fused_transform: {len(self.mean)} means, {len(self.std)} stds and a matrix with "
+                f"rows of {[len(row) for row in self.matrix]}; expected C means, C stds and C rows "
+                "of D numbers"
             )
         for name, values in (
             ("mean", self.mean),
@@ -67,8 +72,8 @@ class Transform:
         if (self.channels_in + 1) * self.channels_out > MAX_COEFFICIENTS:
             raise ValueError(
                 f"fused_transform: {self.channels_in} to {self.channels_out} channels need "
-                f"{(self.channels_in + 1) * self.channels_out} coefficients; at most {MAX_COEFFICIENTS} "
-                "fit a launch: use a matrix product"
+                f"{(self.channels_in + 1) * self.channels_out} coefficients; at most "
+                f"{MAX_COEFFICIENTS} fit a launch: use a matrix product"
             )
         with np.errstate(over="ignore"):
             folded = np.abs(np.asarray(self.coefficients))
@@ -94,16 +99,28 @@ class Transform:
 
     @cached_property
     def coefficients(self) -> tuple[float, ...]:
-        """Weight [C][D], then bias [D], of y = x @ weight + bias: folded in float64, rounded to fp32."""
+        """Weight [C][D], then bias [D], of y = x @ weight + bias: folded in float64, then fp32."""
         mean, std, matrix = self.arrays()
         folded = np.concatenate([(matrix / std[:, None]).ravel(), -(mean / std) @ matrix])
         with np.errstate(over="ignore", under="ignore"):
             return tuple(folded.astype(np.float32).tolist())
 
-    def __str__(self) -> str:
-        """Return text that `parse` reads back: mean; std; rows of the matrix."""
+    @cached_property
+    def _text(self) -> str:
         rows = (self.mean, self.std, *self.matrix)
         return "; ".join(" ".join(repr(v) for v in row) for row in rows)
+
+    def __str__(self) -> str:
+        """Return text that `parse` reads back: mean; std; rows of the matrix."""
+        return self._text
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.mean, self.std, self.matrix))
+
+    def __hash__(self) -> int:
+        """Return the hash, computed once: a call looks its transform up."""
+        return self._hash
 
 
 def _scaled(transform: Transform, scale: float) -> Transform:
@@ -127,7 +144,10 @@ PRESETS = MappingProxyType({
     "four_bands": Transform.of(
         (0.12, 0.13, 0.11, 0.31),
         (0.05, 0.06, 0.07, 0.11),
-        ((0.326, -0.311, -0.612), (0.509, -0.356, -0.312), (0.560, -0.325, 0.722), (0.567, 0.819, -0.081)),
+        (
+            (0.326, -0.311, -0.612), (0.509, -0.356, -0.312),
+            (0.560, -0.325, 0.722), (0.567, 0.819, -0.081),
+        ),
     ),
 })  # fmt: skip
 DEFAULT = "imagenet_ycbcr"
@@ -139,9 +159,10 @@ def _numbers(text: str) -> Sequence[float]:
 
 @cache
 def parse(text: str) -> Transform:
-    """Return the preset of that name, or the transform of "mean; std; matrix rows", as str() writes it.
+    """Return the preset of that name, or the transform of "mean; std; matrix rows", as str() has it.
 
-    Raises ValueError naming the presets when the text is neither, or what is wrong with its numbers.
+    Raises ValueError naming the presets when the text is neither, or what is wrong with its
+    numbers.
     """
     if text in PRESETS:
         return PRESETS[text]
@@ -149,14 +170,29 @@ def parse(text: str) -> Transform:
         mean, std, *matrix = map(_numbers, text.split(";"))
     except ValueError:
         raise ValueError(
-            f"fused_transform: no transform {text!r}; expected one of {', '.join(PRESETS)}, a Transform, "
-            "or 'mean; std; matrix rows' as numbers"
+            f"fused_transform: no transform {text!r}; expected one of {', '.join(PRESETS)}, "
+            "a Transform, or 'mean; std; matrix rows' as numbers"
         ) from None
     return Transform.of(mean, std, matrix)
 
 
-def transform_of(parameters: "Transform | str | None") -> Transform:
+def transform_of(given: "Transform | str | None") -> Transform:
     """Return the transform that a call's parameter names; None is the default preset."""
-    if isinstance(parameters, Transform):
-        return parameters
-    return parse(DEFAULT if parameters is None else parameters)
+    if isinstance(given, Transform):
+        return given
+    return parse(DEFAULT if given is None else given)
+
+
+class TakesTransform(Implementation):
+    """An implementation whose `transform` may be a Transform too: its text is what is passed on."""
+
+    def _complete(self, parameters: Mapping[str, Any]) -> dict[str, Scalar]:
+        return super()._complete(_as_text(parameters))
+
+    def _traced(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Any]) -> Any:
+        return super()._traced(inputs, out, _as_text(parameters))
+
+
+def _as_text(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = parameters.get("transform")
+    return {**parameters, "transform": str(given)} if isinstance(given, Transform) else parameters

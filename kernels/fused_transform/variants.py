@@ -1,16 +1,25 @@
-"""Which CUDA kernel, at which size: the variants, what they need, and the choice of cuda_vector."""
+"""Which CUDA kernel, at which size: the variants, what they need, and the choice of cuda_vector.
 
+The numbers behind the choices are in docs/results/fused-transform-tuning.md.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import torch
 
-from kernels.fused_transform.layout import Rows
+from kernels.fused_transform.layout import Rows, even_part
 
 NAMES = {torch.float32: "float", torch.float16: "__half", torch.uint8: "Byte"}
 MAX_CHANNELS = 8  # beyond, a thread's pixels no longer fit its registers: a thread a pixel instead
-# Rows that hold no whole tile of a warp: all of their pixels would take the edge's path.
-NARROW_BYTES = 32 * 3 * 16
+VECTOR_BYTES = 16
+# What a block of cuda_vector reads or writes at most: 3 KiB win on an H200, and 6 KiB lose.
+TILE_BYTES = 4096
+# Traffic from which the inputs come by cp.async: five times the L2 of an H200. It is the faster by
+# 0.2 to 0.5 % there, and the slower by 5 % where the L2 still holds a part.
+LARGE_BYTES = 256 << 20
 
 
 class Types(NamedTuple):
@@ -32,10 +41,19 @@ class Types(NamedTuple):
         )
 
     @property
-    def layout(self) -> str:
-        """Parameters of every kernel as `struct` characters: x, y, Layout, Affine."""
-        coefficients = (self.channels_in + 1) * self.channels_out
-        return f"PPqqqqqII{coefficients}f"
+    def in_pixel(self) -> int:
+        """Bytes of a pixel of x."""
+        return self.channels_in * self.source.itemsize
+
+    @property
+    def out_pixel(self) -> int:
+        """Bytes of a pixel of y."""
+        return self.channels_out * self.target.itemsize
+
+    @property
+    def vector_pixels(self) -> int:
+        """The pixels whose outputs fill whole vectors, one for each output channel."""
+        return VECTOR_BYTES // self.target.itemsize
 
     @property
     def vectors_possible(self) -> bool:
@@ -45,25 +63,20 @@ class Types(NamedTuple):
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to launch a kernel of cuda.cu: `vectors` of outputs a thread, `tiles` a warp in turn."""
+    """One way to launch a kernel of cuda.cu.
+
+    A thread of a kernel by vectors has `vectors` for each output channel.
+    """
 
     kernel: str
     threads: int
     vectors: int = 1
-    tiles: int = 1
-    extra: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:
         """Compiler options that make this kernel exist."""
-        tiles = (f"-DASYNC_TILES={self.tiles}",) if self.kernel == "async" else ()
         threads = f"-D{self.kernel.upper()}_THREADS={self.threads}"
-        return (threads, *tiles, f"-DVECTORS={self.vectors}", *self.extra)
-
-    @property
-    def by_elements(self) -> bool:
-        """Whether the kernel takes any alignment of y, not only those that whole pixels can reach."""
-        return self.kernel in {"scalar", "neighbours"}
+        return (threads,) if self.kernel == "scalar" else (threads, f"-DVECTORS={self.vectors}")
 
     @property
     def has_shifted(self) -> bool:
@@ -72,53 +85,84 @@ class Variant:
 
     def blocks(self, types: Types, pixels: int) -> int:
         """Return the blocks of a row of `pixels`."""
-        per_vector = 16 // types.target.itemsize
-        if self.kernel == "neighbours":
-            per_block = self.threads * self.vectors * per_vector
-            return -(-pixels * types.channels_out // per_block)
+        per_thread = self.vectors * types.vector_pixels
         if self.kernel == "scalar":
             per_thread = 1
         elif self.kernel == "direct":
-            per_thread = max(16 // types.source.itemsize, self.vectors * per_vector)
-        else:
-            per_thread = self.vectors * per_vector * self.tiles
+            per_thread = max(VECTOR_BYTES // types.source.itemsize, per_thread)
+        elif self.kernel == "pipeline":
+            per_thread *= 2  # PIPELINE_TILES of tile.cuh
         return -(-pixels // (self.threads * per_thread))
 
 
+# Threads by the fraction of a copy's speed from 255 MiB on (H200).
 DEFAULTS = {
     variant.kernel: variant
     for variant in (
         Variant("scalar", 128),
         Variant("direct", 256),
-        Variant("shared", 256),
+        Variant("shared", 64),
         Variant("warp", 64),
-        Variant("neighbours", 96),
-        Variant("async", 64, tiles=2),
-        Variant("bulk", 128),
+        Variant("async", 64),
+        Variant("pipeline", 32),
+        Variant("bulk", 64),
     )
 }
 SCALAR = DEFAULTS["scalar"]
 # Compute capability that a kernel needs.
-LEAST = {"async": (8, 0), "bulk": (9, 0)}
+LEAST = {"async": (8, 0), "pipeline": (8, 0), "bulk": (9, 0)}
 
 
-def host_options(variant: Variant, types: Types) -> tuple[str, ...]:
-    """Return the options of a CPU build: the default variants together, so that one build serves all."""
-    together = [variant]
-    if variant in DEFAULTS.values() and types.vectors_possible:
-        together = [v for v in DEFAULTS.values() if v.vectors == variant.vectors]
-    # The stages are thread-local there, too large for the storage that the faster model has.
-    options = [option for v in together for option in v.options]
-    return (*types.options, *dict.fromkeys(options), "-ftls-model=global-dynamic")
+def options_of(variants: Iterable[Variant], types: Types) -> tuple[str, ...]:
+    """Return the options of one compilation with all the kernels of `variants`."""
+    return (*types.options, *dict.fromkeys(o for v in variants for o in v.options))
 
 
-# The warp's tile is read before it is written, so it may lie in place; neighbours read across blocks.
-VECTOR_VARIANTS = (DEFAULTS["warp"], SCALAR)
+class Problem(NamedTuple):
+    """What a variant is chosen for. `shifted`: x is off its vectors where y reaches a boundary."""
+
+    types: Types
+    rows: Rows
+    shifted: bool
+    capability: tuple[int, int]
 
 
-def best(types: Types, rows: Rows, in_place: bool) -> Variant:
-    """Return the variant of cuda_vector for rows of pixels."""
-    del in_place
-    if rows.pixels * types.channels_out * types.target.itemsize < NARROW_BYTES:
-        return SCALAR
-    return DEFAULTS["warp"]
+def suits(variant: Variant, types: Types, rows: Rows, target: int) -> bool:
+    """Return whether the kernel has a form for the types, and boundaries in every row of y."""
+    if variant.kernel == "scalar":
+        return True
+    unit = even_part(types.channels_out)
+    offsets = (target // types.target.itemsize, rows.y_pitch, rows.y_image)
+    return types.vectors_possible and not any(offset % unit for offset in offsets)
+
+
+@cache
+def tiles_of(types: Types) -> tuple[Variant, Variant]:
+    """Return the kernels of cuda_vector with a tile a warp: through registers, and by cp.async.
+
+    A thread loads a vector at least, where two vectors of outputs need no more: 12 bytes each, as
+    for bytes to fp32, leave too little in flight. A block has two warps where a tile allows it.
+    """
+    in_thread, out_thread = (types.vector_pixels * p for p in (types.in_pixel, types.out_pixel))
+    double = in_thread < VECTOR_BYTES and 2 * 32 * out_thread <= TILE_BYTES
+    vectors = 2 if double else 1
+    threads = 64 if 64 * vectors * max(in_thread, out_thread) <= TILE_BYTES else 32
+    return Variant("warp", threads, vectors), Variant("async", threads, vectors)
+
+
+def vector_variants(types: Types) -> tuple[Variant, ...]:
+    """Return all that cuda_vector may launch for `types`."""
+    return (*tiles_of(types), SCALAR) if types.vectors_possible else (SCALAR,)
+
+
+def best(problem: Problem) -> Variant:
+    """Return the variant of cuda_vector: a tile a warp, by cp.async where the problem is large."""
+    types, rows, shifted, capability = problem
+    warp, by_async = tiles_of(types)
+    if rows.pixels < 32 * warp.vectors * types.vector_pixels:
+        return SCALAR  # no whole tile: every pixel would take the edge's path
+    pixels = rows.pixels * rows.rows * rows.images
+    large = pixels * (types.in_pixel + types.out_pixel) >= LARGE_BYTES
+    # Bytes fill too few vectors a thread for cp.async to pay.
+    wanted = large and not shifted and types.source != torch.uint8
+    return by_async if wanted and capability >= LEAST["async"] else warp
