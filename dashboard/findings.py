@@ -6,7 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.judging import Verdicts
+from dashboard.changes import OPEN
+from dashboard.charts.base import plural
+from dashboard.judging import ORDER, Verdicts
 from dashboard.metrics import certainty
 from dashboard.palette import OUTCOMES
 from dashboard.tables import shown_change, shown_rate, verdict_column
@@ -14,6 +16,10 @@ from dashboard.text import ABSENT, plain, short
 from tracker.queries import RunInfo
 
 TREND_RUNS = 30
+_COLUMNS = (
+    *("outcome", "effect", "label", "case_key", "before", "after", "p_value", "sha"),
+    *("subject", "author", "started", "run_id", "base_run", "reason"),
+)
 
 
 def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
@@ -28,8 +34,6 @@ def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
                 "case_key": row["case_key"],
                 "before": row["base_bandwidth"],
                 "after": row["head_bandwidth"],
-                "low": row["low"],
-                "high": row["high"],
                 "p_value": row["p_value"],
                 "sha": run.sha or "",
                 "subject": plain(commit.subject, 90) if commit else ABSENT,
@@ -40,8 +44,60 @@ def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
                 "reason": row["reason"],
             }
             for row in verdicts.decided.to_dict("records")
-        ]
+        ],
+        columns=list(_COLUMNS),
     )
+
+
+def from_changes(changes: pd.DataFrame) -> pd.DataFrame:
+    """Return the open change points as findings."""
+    rows = changes[changes["state"].isin(OPEN)]
+    return pd.DataFrame(
+        {
+            "outcome": rows["kind"],
+            "effect": rows["effect"],
+            "label": rows["label"],
+            "case_key": rows["case_key"],
+            "before": rows["before"],
+            "after": rows["after"],
+            "p_value": rows["p_value"],
+            "sha": rows["sha"],
+            "subject": rows["subject"],
+            "author": rows["author"],
+            "started": rows["started"],
+            "run_id": rows["run_id"],
+            "base_run": rows["base_run"],
+            "reason": [
+                f"level changed {_ago(int(runs))}, {state}" + (f": {note}" if note else "")
+                for runs, state, note in zip(
+                    rows["runs_ago"], rows["state"], rows["note"], strict=True
+                )
+            ],
+        }
+    )
+
+
+def _ago(runs: int) -> str:
+    return "in the newest run" if runs == 0 else f"{plural(runs, 'run')} ago"
+
+
+def together(verdicts: pd.DataFrame, changes: pd.DataFrame) -> pd.DataFrame:
+    """Return findings in the order of attention, one for a case.
+
+    What is wrong or missing comes first, then losses before gains, each by size. A change point
+    says since when, so it replaces the verdict of the newest run on the same case.
+    """
+    known = set(changes["case_key"])
+    fresh = verdicts[
+        ~(
+            verdicts["case_key"].isin(known)
+            & verdicts["outcome"].isin(["regression", "improvement"])
+        )
+    ]
+    both = pd.concat([fresh, changes], ignore_index=True)
+    rank = [ORDER.index(str(name)) for name in both["outcome"]]
+    keys = pd.DataFrame({"rank": rank, "size": -both["effect"].abs()})
+    return both.loc[keys.sort_values(["rank", "size"], kind="stable").index].reset_index(drop=True)
 
 
 def table(

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from dashboard import data
 from dashboard.charts.base import MAX_MARKS
-from dashboard.charts.series import SeriesView
+from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
-from dashboard.metrics import Metric
+from dashboard.levels import TRUSTED, Course, baseline, default_detector, steps
+from dashboard.metrics import Metric, change
 from dashboard.text import ABSENT, plain, short
-from tracker.model import Commit
+from tracker.model import Commit, VerdictKind
 from tracker.queries import RunInfo, Series
 from tracker.sides import environment_difference
 
 Floats = NDArray[np.float64]
 # More runs than this are drawn in groups of consecutive runs, and the page says so.
 MAX_POINTS = 400
-_TRUSTED = ("ok", "noisy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +131,22 @@ def _part(
             "value": value,
             "low": low,
             "high": high,
-            "baseline": np.nan,
+            "baseline": _baseline(series, metric)[keep],
             "count": series.count[keep],
             "median_s": series.median_s[keep],
             "bandwidth_bytes_per_s": series.bandwidth[keep],
             "copy_fraction": series.copy_fraction[keep],
             "status": status,
-            "trusted": ["yes" if s in _TRUSTED else "no" for s in status],
+            "trusted": ["yes" if s in TRUSTED else "no" for s in status],
             "note": _notes(series, keep),
             "environment": series.environment[keep],
         }
     )
+
+
+def _baseline(series: Series, metric: Metric) -> Floats:
+    course = course_of(series)
+    return baseline(course, steps(course, default_detector()), values(series, metric)[0])
 
 
 def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
@@ -177,6 +182,44 @@ def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.Da
                     },
                 )
     return pd.DataFrame(list(rows.values()), columns=["position", "edge", "date", "text"])
+
+
+def level_changes(several: Sequence[Series], frame: pd.DataFrame, group: int) -> pd.DataFrame:
+    """Return the change points inside the frame: edge, date, kind, label, sha, line.
+
+    The search is over each whole series, so that a window does not change what is found.
+    """
+    rows = []
+    for series in several:
+        part = frame[frame["case_key"] == series.case.fingerprint]
+        rows_by_run = {str(row["run_id"]): row for row in part.to_dict("records")}
+        for step in steps(course_of(series), default_detector()):
+            row = rows_by_run.get(str(series.run_id[step.index]))
+            if row is None:
+                continue
+            kind = VerdictKind.REGRESSION if step.effect < 0 else VerdictKind.IMPROVEMENT
+            rows.append(
+                {
+                    "edge": int(row["position"]) // group - 0.5,
+                    "date": row["date"],
+                    "kind": kind.value,
+                    "label": change_label(kind, change(step.effect)),
+                    "sha": row["sha"],
+                    "line": row["line"],
+                }
+            )
+    return pd.DataFrame(rows, columns=["edge", "date", "kind", "label", "sha", "line"])
+
+
+def course_of(series: Series) -> Course:
+    """Return what the search for levels needs of a series."""
+    return Course(
+        bandwidth=series.bandwidth,
+        copy_fraction=series.copy_fraction,
+        environment=[series.environment_keys[i] for i in series.environment],
+        device=[str(number) for number in series.device],
+        status=series.status.tolist(),
+    )
 
 
 def grouped(frame: pd.DataFrame, limit: int = MAX_POINTS) -> tuple[pd.DataFrame, int]:
@@ -264,7 +307,8 @@ def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: 
         else (pd.DataFrame(), False)
     )
     environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
-    return History(shown, every, metric, dots, environments, every[:0], group, thinned)
+    changes = level_changes(several, every, group) if len(every) else every[:0]
+    return History(shown, every, metric, dots, environments, changes, group, thinned)
 
 
 def _measurements(

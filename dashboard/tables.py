@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.metrics import certainty, change
 from dashboard.palette import OUTCOMES
-from dashboard.text import ABSENT
+from dashboard.text import ABSENT, short
 from tracker import units
 
 _PILLS = [outcome.text for outcome in OUTCOMES.values()]
@@ -320,5 +320,121 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
             "count": number("Measurements", format="%d"),
             "detail": "Detail",
             "warnings": "Warnings",
+        },
+    )
+
+
+CHANGE_NAMES = {
+    "label": "case",
+    "case_key": "fingerprint",
+    "kernel": "kernel",
+    "kind": "kind",
+    "effect": "bandwidth_change",
+    "p_value": "p_value",
+    "before": "before_bytes_per_s",
+    "after": "after_bytes_per_s",
+    "previous_sha": "previous_commit",
+    "sha": "commit",
+    "author": "author",
+    "subject": "subject",
+    "measured": "started_utc",
+    "state": "state",
+    "note": "note",
+}
+
+
+def _selected(event: Any) -> int:
+    rows = event["selection"]["rows"]
+    return int(rows[0]) if rows else 0
+
+
+def group_table(groups: pd.DataFrame, *, key: str) -> int:
+    """Draw groups of changes and return the place of the selected one, the first without one."""
+    shown = pd.DataFrame(
+        {
+            "verdict": [[OUTCOMES[kind].text] for kind in groups["kind"]],
+            "kernel": groups["kernel"],
+            "cases": groups["cases"],
+            "change": [shown_change(value) for value in groups["effect"]],
+            "sure": [certainty(value) for value in groups["p_value"]],
+            "range": [
+                f"{short(previous)} to {short(sha)}"
+                for previous, sha in zip(groups["previous_sha"], groups["sha"], strict=True)
+            ],
+            "subject": groups["subject"],
+            "author": groups["author"],
+            "measured": [when[:10] for when in groups["measured"]],
+            "states": groups["states"],
+        }
+    )
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="Change points by commit range and kernel, the largest first.",
+        column_config={
+            "verdict": verdict_column("Change"),
+            "kernel": "Kernel",
+            "cases": "Cases",
+            "change": st.column_config.TextColumn("Largest", alignment="right"),
+            "sure": "Certainty",
+            "range": "Commits",
+            "subject": st.column_config.TextColumn("Subject", width="medium"),
+            "author": "Whose",
+            "measured": "On",
+            "states": "State",
+        },
+    )
+    return _selected(event)
+
+
+def change_table(members: pd.DataFrame, *, key: str) -> int:
+    """Draw the changes of a group and return the place of the selected one."""
+    shown = pd.DataFrame(
+        {
+            "change": [shown_change(value) for value in members["effect"]],
+            "case": members["label"],
+            "was": [shown_rate(value) for value in members["before"]],
+            "now": [shown_rate(value) for value in members["after"]],
+            "sure": [certainty(value) for value in members["p_value"]],
+            "state": members["state"],
+            "note": members["note"],
+        }
+    )
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        alt="The changes of this commit range, case by case.",
+        column_config={
+            "change": st.column_config.TextColumn("Change", alignment="right"),
+            "case": "Case",
+            "was": "Before",
+            "now": "After",
+            "sure": "Certainty",
+            "state": "State",
+            "note": "Note",
+        },
+    )
+    return _selected(event)
+
+
+def log_table(entries: pd.DataFrame, *, key: str) -> None:
+    """Draw what people said, the newest first."""
+    st.dataframe(
+        entries[["at", "author", "state", "note", "case"]],
+        hide_index=True,
+        key=key,
+        alt="What people said of these changes, the newest first.",
+        column_config={
+            "at": "When",
+            "author": "Who",
+            "state": "State",
+            "note": st.column_config.TextColumn("Note", width="large"),
+            "case": "Case",
         },
     )

@@ -4,7 +4,18 @@ from collections.abc import Hashable, Mapping
 
 import streamlit as st
 
-from dashboard import data, details, facts, filters, findings, history, judging, layout, notices
+from dashboard import (
+    changes,
+    data,
+    details,
+    facts,
+    filters,
+    findings,
+    history,
+    judging,
+    layout,
+    notices,
+)
 from dashboard.charts.series import series_chart
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU
@@ -81,7 +92,8 @@ def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
 
 def _findings(view: View, run: RunInfo, verdicts: Verdicts, branch: str | None) -> None:
     gpu = run.gpu_model
-    found = findings.from_verdicts(verdicts, run)
+    steps = changes.found(view.snapshot, gpu, branch, _WINDOW.unit, _WINDOW.number)
+    found = findings.together(findings.from_verdicts(verdicts, run), findings.from_changes(steps))
     if not len(found):
         st.caption("Nothing asks for attention.")
         return

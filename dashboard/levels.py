@@ -1,0 +1,145 @@
+"""Where the level of a series changes, and the level that each result stands on.
+
+Only results that may be compared are searched together: trusted ones of one environment. Where
+several boards took part, the fraction of copy is searched, since boards of one model differ by
+about a percent in time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+_DETECTOR = "tracker.stats.change_point"
+# Fewer results than this have no level to leave.
+_SHORTEST = 4
+TRUSTED = ("ok", "noisy")
+
+
+class Found(Protocol):
+    """A change point, as far as it is used here."""
+
+    @property
+    def index(self) -> int:
+        """Place of the first value of the new level."""
+
+    @property
+    def p_value(self) -> float:
+        """How often noise alone would show such a change."""
+
+
+Detector = Callable[[Sequence[float]], Sequence[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of level: the index of its first result and of the last one before, and its size.
+
+    `effect` is the relative change of bandwidth, `before` and `after` the levels in bytes per
+    second. `lasting` says that the level was not left again in the other direction.
+    """
+
+    index: int
+    previous: int
+    effect: float
+    p_value: float
+    before: float
+    after: float
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A series as far as levels need it, in commit order: columns of one length.
+
+    Bytes per second and fraction of copy are NaN where nothing was measured.
+    """
+
+    bandwidth: Floats
+    copy_fraction: Floats
+    environment: Sequence[str]
+    device: Sequence[str]
+    status: Sequence[str]
+
+
+def available() -> bool:
+    """Return whether this version can search for change points."""
+    return find_spec(_DETECTOR) is not None
+
+
+def default_detector() -> Detector | None:
+    """Return the tracker's own detector, None in a version without one."""
+    if not available():
+        return None
+    found: Detector = import_module(_DETECTOR).change_points
+    return found
+
+
+def steps(course: Course, detect: Detector | None) -> list[Step]:
+    """Return the changes of level, in order."""
+    found: list[Step] = []
+    if detect is None:
+        return found
+    for part in _comparable(course):
+        boards = {course.device[i] for i in part}
+        source = course.copy_fraction if len(boards) > 1 else course.bandwidth
+        values = source[part]
+        if part.size < _SHORTEST or not np.isfinite(values).all():
+            continue
+        found += _steps(part, values, course.bandwidth[part], detect)
+    return sorted(found, key=lambda step: step.index)
+
+
+def _comparable(course: Course) -> list[NDArray[np.int64]]:
+    """Return the indices of each environment's trusted results."""
+    groups: dict[str, list[int]] = {}
+    for i, (key, status) in enumerate(zip(course.environment, course.status, strict=True)):
+        if status in TRUSTED and np.isfinite(course.bandwidth[i]):
+            groups.setdefault(key, []).append(i)
+    return [np.array(group, dtype=np.int64) for group in groups.values()]
+
+
+def _steps(
+    part: NDArray[np.int64], values: Floats, bandwidth: Floats, detect: Detector
+) -> list[Step]:
+    points = sorted(detect(values.tolist()), key=lambda point: point.index)
+    edges = [0, *(point.index for point in points), values.size]
+    rates = [float(np.median(bandwidth[a:b])) for a, b in pairwise(edges)]
+    levels = [float(np.median(values[a:b])) for a, b in pairwise(edges)]
+    return [
+        Step(
+            index=int(part[point.index]),
+            previous=int(part[point.index - 1]),
+            effect=levels[i + 1] / levels[i] - 1,
+            p_value=float(point.p_value),
+            before=rates[i],
+            after=rates[i + 1],
+            lasting=_lasting(levels, i),
+        )
+        for i, point in enumerate(points)
+        if 0 < point.index < values.size
+    ]
+
+
+def _lasting(levels: Sequence[float], place: int) -> bool:
+    """Return whether the newest level still keeps more than half of a change."""
+    before, after, newest = levels[place], levels[place + 1], levels[-1]
+    return (newest - before) * (after - before) > (after - before) ** 2 / 2
+
+
+def baseline(course: Course, found: Sequence[Step], values: Floats) -> Floats:
+    """Return, for each result, the median of `values` on its level; NaN for untrusted results."""
+    level = np.full(values.size, np.nan)
+    starts = {step.index for step in found}
+    for part in _comparable(course):
+        cuts = [0, *(i for i, index in enumerate(part) if int(index) in starts), part.size]
+        for a, b in pairwise(cuts):
+            if b > a:
+                level[part[a:b]] = float(np.median(values[part[a:b]]))
+    return level
