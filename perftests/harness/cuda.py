@@ -127,13 +127,15 @@ class CudaDevice:
         """Launch behind a held stream and return the output as that stream sees it right after.
 
         The output is poisoned while the stream is held: work that went to another stream is done
-        by then and wiped out, or comes too late for the copy.
+        by then and wiped out, or comes too late for the copy. Where the copy goes is made before:
+        an allocation waits for the device, and would give such work the time it lacks.
         """
+        seen = torch.empty_like(buffers.output_tensor)
         self.synchronize()
         self.kernels.spin(_ORDER_HOLD_NS)
         buffers.output.poison(POISON_NAN)
         launch()
-        seen = buffers.output_tensor.clone()
+        seen.copy_(buffers.output_tensor)
         self.synchronize()
         return seen
 

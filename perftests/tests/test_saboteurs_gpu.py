@@ -61,7 +61,8 @@ def test_allocations_through_cupy_are_refused_on_a_gpu(quick_session: Session, g
     cupy = pytest.importorskip("cupy")
 
     def allocates_in_cupy(inputs: Inputs, out: torch.Tensor) -> None:
-        cupy.asarray(out)[...] = cupy.maximum(cupy.asarray(inputs[0]), 0)
+        cupy.empty(out.numel(), dtype=cupy.float32)
+        workloads.relu_of_torch(inputs, out)
 
     outcome = measure(relu_workload(allocates_in_cupy, device=gpu), quick_session)
     refused(outcome, Link.ALLOCATION, "error", "through CuPy")
@@ -102,6 +103,24 @@ def test_work_forked_to_another_stream_and_not_joined_is_refused(
 
     outcome = measure(relu_workload(forks, n=1 << 26, device=gpu), quick_session)
     refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
+
+
+def test_small_work_forked_and_not_joined_is_refused_by_order_or_by_time(
+    quick_session: Session, gpu: str
+) -> None:
+    """The work and the copy that looks for it race. Where the work wins, its time gives it away."""
+    side = torch.cuda.Stream()
+
+    def forks(inputs: Inputs, out: torch.Tensor) -> None:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(forks, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link in {Link.STREAM, Link.SAMPLES}
+    assert "launch on the current stream" in str(outcome.broken)
+    assert outcome.seconds == []
 
 
 def test_work_forked_and_joined_again_passes(quick_session: Session, gpu: str) -> None:
