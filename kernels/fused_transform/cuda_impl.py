@@ -11,6 +11,7 @@ import torch
 from kernels import host
 from kernels.cuda import PLANS, CudaImplementation, Function
 from kernels.definition import Definition
+from kernels.fused_transform.arguments import span_bytes
 from kernels.fused_transform.layout import BOUNDARY_BYTES, Rows, rows_of, shifted
 from kernels.fused_transform.transform import TakesTransform, Transform, transform_of
 from kernels.fused_transform.variants import (
@@ -139,8 +140,8 @@ class Known(NamedTuple):
     """A call that has been checked: what its repetition still needs."""
 
     plan: Plan
-    x_bytes: int
-    out_bytes: int
+    x_span: int
+    out_span: int
     in_place: bool
 
 
@@ -217,12 +218,13 @@ class FusedCuda(TakesTransform, CudaImplementation):
         if len(inputs) != 1 or type(out) is not torch.Tensor or torch.compiler.is_compiling():
             return super().__call__(*inputs, out=out, **parameters)
         (x,) = inputs
-        if type(x) is not torch.Tensor or not (x.is_contiguous() and out.is_contiguous()):
+        if type(x) is not torch.Tensor:
             return super().__call__(x, out=out, **parameters)
         source, target = x.data_ptr(), out.data_ptr()
         key = (
-            x.shape, out.shape, x.dtype, out.dtype, x.get_device(), out.get_device(),
-            source % BOUNDARY_BYTES, target % BOUNDARY_BYTES, *parameters.items(),
+            x.shape, out.shape, x.stride(), out.stride(), x.dtype, out.dtype,
+            x.get_device(), out.get_device(), source % BOUNDARY_BYTES, target % BOUNDARY_BYTES,
+            *parameters.items(),
         )  # fmt: skip
         try:
             known = self._known.get(key)
@@ -230,7 +232,7 @@ class FusedCuda(TakesTransform, CudaImplementation):
             known = None
         if known is not None and source and target:
             distance = target - source
-            apart = distance >= known.x_bytes or -distance >= known.out_bytes
+            apart = distance >= known.x_span or -distance >= known.out_span
             if apart or (known.in_place and not distance):
                 function, blocks, constants = known.plan
                 function(blocks, source, target, constants)
@@ -245,8 +247,9 @@ class FusedCuda(TakesTransform, CudaImplementation):
     ) -> None:
         if len(self._known) >= PLANS:
             self._known.clear()
-        in_place = x.dtype == out.dtype and x.shape == out.shape
-        self._known[key] = Known(self._plan_for(x, out, transform), x.nbytes, out.nbytes, in_place)
+        alike = x.dtype == out.dtype and x.shape == out.shape and x.stride() == out.stride()
+        plan = self._plan_for(x, out, transform)
+        self._known[key] = Known(plan, span_bytes(x), span_bytes(out), alike)
 
     def _plan_for(self, x: torch.Tensor, out: torch.Tensor, transform: Transform) -> Plan:
         types = Types(x.dtype, out.dtype, x.shape[-1], out.shape[-1])

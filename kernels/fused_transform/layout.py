@@ -76,7 +76,7 @@ def even_part(number: int) -> int:
 
 
 def pixels_to_boundary(y: int, itemsize: int, channels: int) -> int | None:
-    """Return the whole pixels between address `y` and its first boundary, None when there is none."""
+    """Return the whole pixels between address `y` and its first boundary, None without one."""
     residues = BOUNDARY_BYTES // itemsize
     elements = -(y // itemsize) % residues
     even = even_part(channels)

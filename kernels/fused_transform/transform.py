@@ -159,7 +159,7 @@ def _numbers(text: str) -> Sequence[float]:
 
 @cache
 def parse(text: str) -> Transform:
-    """Return the preset of that name, or the transform of "mean; std; matrix rows", as str() has it.
+    """Return the preset of that name, or the transform of "mean; std; matrix rows" as of str().
 
     Raises ValueError naming the presets when the text is neither, or what is wrong with its
     numbers.
