@@ -18,10 +18,7 @@ def reproduce(case: Case, sha: str | None, test: str | None) -> str:
     return f"{checkout}pytest --benchmark -k {shlex.quote(plain(words))}"
 
 
-def bisect(good: str, bad: str, case: Case, test: str | None) -> str:
-    """Return the commands that search a commit range for the one that changed a case."""
-    run = reproduce(case, None, test)
-    return (
-        f"git bisect start {shlex.quote(plain(bad, 64))} {shlex.quote(plain(good, 64))}\n"
-        f"git bisect run {run}"
-    )
+def bisect(case: Case, good: str, bad: str) -> str:
+    """Return the command that searches a commit range for the one that changed a case."""
+    ends = " ".join(shlex.quote(plain(sha, 64)) for sha in (good, bad))
+    return f"bandwatch bisect {case.fingerprint} {ends}"

@@ -134,6 +134,8 @@ def _part(
             "baseline": _baseline(series, metric)[keep],
             "count": series.count[keep],
             "median_s": series.median_s[keep],
+            "q1_s": series.q1_s[keep],
+            "q3_s": series.q3_s[keep],
             "bandwidth_bytes_per_s": series.bandwidth[keep],
             "copy_fraction": series.copy_fraction[keep],
             "status": status,

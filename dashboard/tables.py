@@ -1,5 +1,6 @@
 """Tables: which columns, under which headings, in which units, and the same rows for export."""
 
+from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
@@ -15,6 +16,24 @@ _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
 
 
+# Names in files, as `bandwatch export` has them, by the columns of our frames.
+SERIES_NAMES = {
+    "run_id": "run",
+    "started_at": "started_at",
+    "full_sha": "commit",
+    "case_key": "case",
+    "line": "label",
+    "status": "status",
+    "count": "count",
+    "median_s": "median_s",
+    "q1_s": "q1_s",
+    "q3_s": "q3_s",
+    "bandwidth_bytes_per_s": "bandwidth_bytes_per_s",
+    "copy_fraction": "copy_fraction",
+    "note": "note",
+}
+
+
 def verdict_column(heading: str = "Verdict") -> Any:
     """Return the column of a verdict: a list of one text, shown on its colour."""
     return st.column_config.MultiselectColumn(
@@ -24,19 +43,8 @@ def verdict_column(heading: str = "Verdict") -> Any:
 
 def series_export(points: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a series for a file, in base units."""
-    names = {
-        "line": "case",
-        "full_sha": "commit",
-        "run_id": "run_id",
-        "measured": "started_utc",
-        "median_s": "median_s",
-        "bandwidth_bytes_per_s": "bandwidth_bytes_per_s",
-        "copy_fraction": "copy_fraction",
-        "count": "measurements",
-        "status": "status",
-        "note": "note",
-    }
-    return points[list(names)].rename(columns=names)
+    started = [datetime.fromtimestamp(when, UTC).isoformat() for when in points["started"]]
+    return points.assign(started_at=started)[list(SERIES_NAMES)].rename(columns=SERIES_NAMES)
 
 
 def series_table(points: pd.DataFrame, *, key: str) -> None:
@@ -141,10 +149,9 @@ def shown_rate(value: float) -> str:
     return ABSENT if isnan(value) else units.bandwidth(value)
 
 
-# Names in files, by the columns of `data.latest` and what the pages add to it.
 CORRECTNESS_NAMES = {
-    "label": "case",
-    "case_key": "fingerprint",
+    "case_key": "case",
+    "label": "label",
     "status": "status",
     "checked": "checked",
     "passed": "passed",
@@ -154,23 +161,23 @@ CORRECTNESS_NAMES = {
     "detail": "detail",
 }
 ROOFLINE_NAMES = {
-    "label": "case",
-    "case_key": "fingerprint",
+    "case_key": "case",
+    "label": "label",
     "implementation": "implementation",
-    "bytes_moved": "bytes_moved",
+    "bytes_moved": "bytes_moved_bytes",
     "flop": "flop",
-    "median_s": "time_s",
+    "median_s": "median_s",
     "bandwidth": "bandwidth_bytes_per_s",
     "intensity": "intensity_flop_per_byte",
     "flop_per_s": "flop_per_s",
     "attained": "fraction_of_roof",
 }
 LADDER_NAMES = {
-    "label": "case",
-    "case_key": "fingerprint",
+    "case_key": "case",
+    "label": "label",
     "implementation": "implementation",
     "status": "status",
-    "median_s": "time_s",
+    "median_s": "median_s",
     "bandwidth": "bandwidth_bytes_per_s",
     "copy_fraction": "copy_fraction",
     "peak": "fraction_of_theoretical_peak",
@@ -253,24 +260,6 @@ def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
     )
 
 
-RESULT_NAMES = {
-    "label": "case",
-    "case_key": "fingerprint",
-    "kernel": "kernel",
-    "implementation": "implementation",
-    "dtype": "dtype",
-    "status": "status",
-    "median_s": "time_s",
-    "count": "measurements",
-    "bytes_moved": "bytes_moved",
-    "flop": "flop",
-    "bandwidth": "bandwidth_bytes_per_s",
-    "copy_fraction": "copy_fraction",
-    "copy_bytes_per_s": "copy_bytes_per_s",
-    "warnings": "warnings",
-}
-
-
 def run_table(rows: pd.DataFrame, *, key: str) -> int | None:
     """Draw runs and return the place of the selected row, None without a selection."""
     event = st.dataframe(
@@ -325,8 +314,8 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
 
 
 CHANGE_NAMES = {
-    "label": "case",
-    "case_key": "fingerprint",
+    "case_key": "case",
+    "label": "label",
     "kernel": "kernel",
     "kind": "kind",
     "effect": "bandwidth_change",

@@ -96,7 +96,7 @@ def _detail(
         result = data.result(view.snapshot, focus.run_id, case_key)
         if result is not None and row["previous_sha"] and row["sha"]:
             st.caption("Search the commits between")
-            command = bisect(str(row["previous_sha"]), str(row["sha"]), result.case, result.test)
+            command = bisect(result.case, str(row["previous_sha"]), str(row["sha"]))
             st.code(command, language="bash", wrap_lines=True)
 
 

@@ -16,6 +16,7 @@ from dashboard import (
     layout,
     notices,
 )
+from dashboard.charts.base import plural
 from dashboard.charts.series import series_chart
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU
@@ -56,6 +57,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
         return
     _freshness(view, run)
     verdicts = judging.of_run(view.snapshot, run.run_id)
+    facts.line(("newest run against its baseline",), view.colours)
     facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
@@ -97,6 +99,10 @@ def _findings(view: View, run: RunInfo, verdicts: Verdicts, branch: str | None) 
     if not len(found):
         st.caption("Nothing asks for attention.")
         return
+    told = (
+        f"{plural(len(found), 'case')} of the newest run and of the last {_WINDOW.number} commits"
+    )
+    facts.line((f"what asks for attention: {told}",), view.colours)
     trends = data.trends(view.snapshot, gpu, branch, tuple(found["case_key"]), findings.TREND_RUNS)
     place = findings.table(
         found, trends, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."

@@ -12,9 +12,10 @@ from dashboard.facts import Fact
 from dashboard.filters import ALL, BRANCH, GPU, Facet
 from dashboard.layout import Parameters, View
 from dashboard.pages import COMPARE, RUNS
-from dashboard.tables import RESULT_NAMES, result_table, run_table
+from dashboard.tables import result_table, run_table
 from dashboard.text import ABSENT, plain, short
 from tracker import queries, units
+from tracker.exporters.flat import to_csv
 from tracker.model import DeviceState
 from tracker.queries import RunInfo
 from tracker.record import dump_run
@@ -146,32 +147,18 @@ def _files(view: View, run: RunInfo) -> None:
     store, name = view.snapshot.store, f"run_{run.run_id}"
 
     def results() -> bytes:
-        return exports.csv(_export(data.latest(view.snapshot, run.run_id)))
-
-    def measurements() -> bytes:
-        found = queries.load_run(store, run.run_id)
-        rows = [
-            (data.label(result.case), place, value)
-            for result in found.results
-            for place, value in enumerate(result.measurements_s)
-        ]
-        return exports.csv(pd.DataFrame(rows, columns=["case", "measurement", "time_s"]))
+        return b"".join(to_csv(store, [run]))
 
     def record() -> bytes:
         return json.dumps(dump_run(queries.load_run(store, run.run_id)), indent=1).encode()
 
-    exports.button("Results, CSV", results, exports.file_name(name, "results"))
-    exports.button("Measurements, CSV", measurements, exports.file_name(name, "measurements"))
+    exports.button("Results and measurements, CSV", results, exports.file_name(name))
     exports.button(
         "Record, JSON",
         record,
         exports.file_name(name, extension="json"),
         mime="application/json",
     )
-
-
-def _export(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[list(RESULT_NAMES)].rename(columns=RESULT_NAMES)
 
 
 def _results(view: View, run: RunInfo) -> None:
