@@ -19,7 +19,8 @@ from tracker.store import Store
 
 OUT = Path(__file__).parents[1] / "docs" / "images"
 WIDE, NARROW = 1280, 390
-_SETTLED = (
+# What a page is when the script has run and every chart is drawn, as an expression of the browser.
+SETTLED = (
     "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
     " && document.querySelector('[data-testid=stMain] h1') !== null"
     " && document.querySelector('[data-testid=stSkeleton]') === null"
@@ -79,7 +80,7 @@ def shoot(
         for path in paths:
             page.set_viewport_size({"width": width, "height": 900})
             page.goto(f"{address}/{path}")
-            page.wait_for_function(_SETTLED)
+            page.wait_for_function(SETTLED)
             # The page scrolls inside the window: make the window as high as the page.
             high = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
             page.set_viewport_size({"width": width, "height": int(high) + 8})
