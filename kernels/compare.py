@@ -62,10 +62,10 @@ def _summary(
     allowed: torch.Tensor,
 ) -> Comparison:
     wrong = int(right.numel() - right.sum())
-    finite = error[error.isfinite()]
-    worst = float(finite.max()) if finite.numel() else 0.0
-    ratio = (error / allowed)[error.isfinite() & (error > 0)]
-    worst_ratio = float(ratio.max()) if ratio.numel() else 0.0
+    # An error of NaN or infinity stands at a NaN or an infinity: right or wrong, but no distance.
+    error = torch.where(error.isfinite(), error, 0.0)
+    worst = float(error.max()) if error.numel() else 0.0
+    worst_ratio = float((error / allowed).nan_to_num(0.0).max()) if error.numel() else 0.0
     if not wrong:
         return Comparison(True, 0, worst, worst_ratio, f"worst error {worst:.3g}")
     first = int((~right).flatten().to(torch.uint8).argmax())
