@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 from typing import NamedTuple
 
 import pytest
@@ -73,7 +74,7 @@ def offset_tuples(implementation: Implementation, itemsize: int) -> Iterator[tup
         yield (*(offset,) * count, output_offset)
 
 
-def every_implementation() -> list[pytest.ParameterSet]:
+def every_implementation() -> list[Any]:
     """Return (implementation, dtype) pairs of the elementwise kernels as test parameters."""
     return [
         pytest.param(i, dtype, id=f"{kernel}-{i.name}-{str(dtype).removeprefix('torch.')}")
