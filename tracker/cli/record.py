@@ -1,5 +1,6 @@
 """`bandwatch record`: put record files into the store."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -41,7 +42,7 @@ def command(*, files: tuple[Path, ...], form: Format, config: Config) -> Documen
     prepare_folder(config.store)
     with Store.open(config.store.url) as store:
         outcomes = [store.record(run) for run in runs]
-    return _document(outcomes, tuple(notes), config)
+    return recorded_document(outcomes, tuple(notes), config)
 
 
 def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
@@ -62,8 +63,21 @@ def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _document(outcomes: list[RecordOutcome], notes: tuple[str, ...], config: Config) -> Document:
+def recorded_document(
+    outcomes: Sequence[RecordOutcome],
+    notes: tuple[str, ...],
+    config: Config,
+    *,
+    verb: str = "recorded",
+    restored: tuple[int, int] = (0, 0),
+) -> Document:
+    """Return the report on runs that went into the store.
+
+    `restored` counts the runs of exported stores that were added, and those that were there.
+    """
     inserted = sum(outcome.inserted for outcome in outcomes)
+    same = len(outcomes) - inserted
+    inserted, same = inserted + restored[0], same + restored[1]
     rows = tuple(
         Row(
             {
@@ -75,12 +89,11 @@ def _document(outcomes: list[RecordOutcome], notes: tuple[str, ...], config: Con
         )
         for outcome in outcomes
     )
-    same = len(outcomes) - inserted
     there = f", {same} already there" if same else ""
     return Document(
         kind="recorded",
         title="",
-        summary=f"recorded {inserted} of {len(outcomes)} runs in {config.store.shown}{there}",
+        summary=f"{verb} {inserted} of {inserted + same} runs in {config.store.shown}{there}",
         facts={"recorded": inserted, "unchanged": same, "store": config.store.shown},
         tables=(Table("runs", COLUMNS, rows),),
         notes=notes,

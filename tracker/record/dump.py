@@ -45,7 +45,7 @@ def dump_header(run: Run) -> dict[str, Any]:
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "environment": dump_environment(run.environment),
-        "device": _plain(run.device),
+        "device": dump_device(run.device),
         "checkout": dump_checkout(run.checkout),
         "complete": run.complete,
         "command": run.command,
@@ -61,7 +61,7 @@ def dump_envelope(envelope: Envelope) -> dict[str, Any]:
         "schema": SCHEMA_VERSION,
         "kind": "result",
         "environment": dump_environment(envelope.environment),
-        "device": _plain(envelope.device),
+        "device": dump_device(envelope.device),
         "result": dump_result(envelope.result),
     }
 
@@ -71,9 +71,19 @@ def dump_environment(environment: Environment) -> dict[str, Any]:
     return _plain(environment)
 
 
+def dump_device(device: Device) -> dict[str, Any]:
+    """Return a device as plain JSON data."""
+    return _plain(device)
+
+
 def dump_checkout(checkout: Checkout) -> dict[str, Any]:
     """Return a checkout as plain JSON data."""
     return _plain(checkout)
+
+
+def dump_commit(commit: Commit) -> dict[str, Any]:
+    """Return a commit as plain JSON data."""
+    return _plain(commit)
 
 
 def dump_result(result: Result, *, measurements: bool = True) -> dict[str, Any]:

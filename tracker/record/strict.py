@@ -37,8 +37,11 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     return data
 
 
-def parse_json(data: bytes, name: str) -> object:
-    """Return the value of strict JSON text. `name` is what an error calls the input."""
+def parse_json(data: bytes, name: str, *, nan: bool = False) -> object:
+    """Return the value of strict JSON text. `name` is what an error calls the input.
+
+    `nan` admits NaN and infinity, for formats in which they say something.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -49,7 +52,7 @@ def parse_json(data: bytes, name: str) -> object:
         value: object = json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_constant=_constant,
+            parse_constant=float if nan else _constant,
             parse_float=_finite,
             parse_int=_bounded,
         )

@@ -3,11 +3,11 @@
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from tracker.model import Case, Run
+from tracker.model import Case, Result, Run
 from tracker.record.dump import canonical, digest, dump_environment, dump_header, dump_run
 from tracker.record.parse import refuse_twice
 from tracker.record.strict import check_plain, shorten
@@ -46,8 +46,11 @@ class Prepared:
     results: tuple[PreparedResult, ...]
 
 
-def prepare(run: Run) -> Prepared:
-    """Return a run's rows.
+THINNED = "thinned by `bandwatch db prune`; the summary is of the whole sample"
+
+
+def prepare(run: Run, *, thinned: bool = False) -> Prepared:
+    """Return a run's rows; `thinned` says that the run was read after its measurements had gone.
 
     Raises RecordError for a run that no record could hold: a store takes nothing that it could not
     give back, whoever made the run.
@@ -69,11 +72,22 @@ def prepare(run: Run) -> Prepared:
         statuses=_text(dict(sorted(Counter(r.status.value for r in run.results).items()))),
         detail=_text({k: v for k, v in header.items() if k not in _IN_COLUMNS}),
         facts=facts,
-        results=tuple(_prepare_result(result, facts) for result in run.results),
+        results=tuple(
+            _prepare_result(_unthinned(result) if thinned else result, facts)
+            for result in run.results
+        ),
     )
 
 
-def _prepare_result(result: Any, facts: dict[str, tuple[str | None, str]]) -> PreparedResult:
+def _unthinned(result: Result) -> Result:
+    """Return a result without the reason that reading gave it for its missing measurements."""
+    if result.reasons.get("measurements_s") != THINNED:
+        return result
+    kept = {key: why for key, why in result.reasons.items() if key != "measurements_s"}
+    return replace(result, reasons=kept)
+
+
+def _prepare_result(result: Result, facts: dict[str, tuple[str | None, str]]) -> PreparedResult:
     columns, shared, readings = split(result)
     body = canonical(shared)
     key = hashlib.sha256(repr(result.code_fingerprint).encode() + body).hexdigest()[:32]

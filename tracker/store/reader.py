@@ -10,11 +10,9 @@ from tracker.model import Case, Checkout, Device, Environment, Result, Run
 from tracker.record.parse import checkout_from, environment_from
 from tracker.store.codec import unpack, unpack_readings
 from tracker.store.parts import join
-from tracker.store.prepare import from_text
+from tracker.store.prepare import THINNED, from_text
 from tracker.store.rows import chunks
 from tracker.store.schema import CaseRow, EnvironmentRow, FactsRow, ResultRow, RunRow, SampleRow
-
-THINNED = "thinned by `bandwatch db prune`; the summary is of the whole sample"
 
 
 def case_of(row: Any) -> Case:

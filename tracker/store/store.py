@@ -21,7 +21,7 @@ from tracker.store.engine import WRITING, make_engine
 from tracker.store.prepare import Prepared, prepare
 from tracker.store.schema import Meta, RunRow
 from tracker.store.trouble import is_lost, telling
-from tracker.store.writer import write_run
+from tracker.store.writer import Stored, write_run
 
 # A server that restarts is back within seconds; recording twice changes nothing, so trying is safe.
 _RETRY_AFTER_S = (0.2, 0.5, 1.0, 2.0, 4.0)
@@ -152,38 +152,48 @@ class Store:
         Raises StoreError when the store holds a run of this id with other content, and when it
         cannot be written; nothing is changed then.
         """
-        prepared = prepare(run)
-        action = f"record run {run.run_id}"
+        return self.record_all([run])[0]
+
+    def record_all(self, runs: Sequence[Run]) -> tuple[RecordOutcome, ...]:
+        """Add runs in one transaction, all or none; errors as those of `record`."""
+        several = [prepare(run) for run in runs]
+        action = f"record run {runs[0].run_id}" if len(runs) == 1 else f"record {len(runs)} runs"
         if self.read_only:
             raise StoreError(f"cannot {action} in {self.name}: it was opened for reading only")
         with telling(action, self.url):
-            return self._record_patiently(prepared)
+            return self._record_patiently(several)
 
-    def _record_patiently(self, prepared: Prepared) -> RecordOutcome:
+    def _record_patiently(self, several: Sequence[Prepared]) -> tuple[RecordOutcome, ...]:
         for pause in _RETRY_AFTER_S:
             try:
-                return self._record(prepared)
+                return self._record(several)
             except DBAPIError as error:
                 if not is_lost(error):
                     raise
                 time.sleep(pause)
-        return self._record(prepared)
+        return self._record(several)
 
-    def _record(self, prepared: Prepared) -> RecordOutcome:
-        run_id, count = prepared.run.run_id, len(prepared.results)
+    def _record(self, several: Sequence[Prepared]) -> tuple[RecordOutcome, ...]:
+        fresh: list[bool] = []
+        at = 0
         try:
-            with self._transaction() as (connection, revision):
-                _refuse_held(connection, run_id, revision - 1)
-                write_run(connection, prepared, revision)
-        except _HeldError as error:
-            if error.digest == prepared.digest:
-                return RecordOutcome(Outcome.UNCHANGED, run_id, count, error.revision)
-            raise StoreError(
-                f"cannot record run {run_id} in {self.name}: the store holds a run of this id with "
-                f"other content, recorded at {error.recorded_at}; nothing was changed; merge the "
-                "shards of one run before recording, or give this run an id of its own"
-            ) from None
-        return RecordOutcome(Outcome.INSERTED, run_id, count, revision)
+            with self._transaction() as (connection, at):
+                for prepared in several:
+                    fresh.append(not holds(connection, prepared, self.name))
+                    if fresh[-1]:
+                        write_run(connection, prepared, Stored(at))
+                _stop_unless(any(fresh))
+        except _NothingNewError:
+            at -= 1
+        return tuple(
+            RecordOutcome(
+                Outcome.INSERTED if new else Outcome.UNCHANGED,
+                prepared.run.run_id,
+                len(prepared.results),
+                at,
+            )
+            for prepared, new in zip(several, fresh, strict=True)
+        )
 
     def learn_commits(self, commits: Sequence[Commit]) -> None:
         """Add commits to the graph, so that series have their order; what is known stays."""
@@ -192,20 +202,30 @@ class Store:
                 learn_commits(connection, commits)
 
 
-class _HeldError(Exception):
-    """The store holds a run of this id: the transaction ends without a change."""
-
-    def __init__(self, digest: str, recorded_at: str, revision: int) -> None:
-        super().__init__(digest)
-        self.digest, self.recorded_at, self.revision = digest, recorded_at, revision
+class _NothingNewError(Exception):
+    """The store holds all of it: the transaction ends without a change, its revision too."""
 
 
-def _refuse_held(connection: Connection, run_id: str, revision: int) -> None:
+def _stop_unless(anything: bool) -> None:
+    if not anything:
+        raise _NothingNewError
+
+
+def holds(connection: Connection, prepared: Prepared, name: str) -> bool:
+    """Return whether a store has this run already; StoreError for one with other content."""
+    run_id = prepared.run.run_id
     held = connection.execute(
         select(RunRow.digest, RunRow.recorded_at).where(RunRow.run_id == run_id)
     ).first()
-    if held is not None:
-        raise _HeldError(held.digest, held.recorded_at, revision)
+    if held is None:
+        return False
+    if held.digest == prepared.digest:
+        return True
+    raise StoreError(
+        f"cannot record run {run_id} in {name}: the store holds a run of this id with "
+        f"other content, recorded at {held.recorded_at}; nothing was changed; merge the "
+        "shards of one run before recording, or give this run an id of its own"
+    )
 
 
 def prepare_file(url: URL, *, read_only: bool) -> None:

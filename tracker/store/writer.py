@@ -1,6 +1,7 @@
 """One run into the tables, inside the transaction of the caller, who holds the write lock."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import case as when
@@ -25,43 +26,51 @@ from tracker.store.schema import (
 )
 
 
-def write_run(
-    connection: Connection, prepared: Prepared, revision: int, *, thinned_at: str | None = None
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a store says of a run besides its content; None for `recorded_at` means now."""
+
+    revision: int
+    recorded_at: str | None = None
+    thinned_at: str | None = None
+
+
+def write_run(connection: Connection, prepared: Prepared, stored: Stored) -> int:
     """Insert a run that the store does not hold, and return its row's id."""
-    run = prepared.run
-    model_id = id_of(
-        connection, GpuModelRow, backend=run.environment.backend, name=run.environment.gpu_model
-    )
-    environment_id = _environment(connection, prepared, model_id)
+    model = prepared.run.environment
+    model_id = id_of(connection, GpuModelRow, backend=model.backend, name=model.gpu_model)
     run_id = next_id(connection, RunRow)
-    connection.execute(
-        insert(RunRow),
-        {
-            "id": run_id,
-            "run_id": run.run_id,
-            "digest": prepared.digest,
-            "gpu_model_id": model_id,
-            "device_id": _device(connection, prepared, model_id),
-            "environment_id": environment_id,
-            "commit_id": _commit(connection, run.checkout.commit),
-            "branch": run.checkout.branch,
-            "dirty": run.checkout.dirty,
-            "complete": run.complete,
-            "demo": run.demo,
-            "started_at": run.started_at,
-            "started": prepared.started,
-            "finished_at": run.finished_at,
-            "recorded_at": now(),
-            "revision": revision,
-            "results": len(prepared.results),
-            "statuses": prepared.statuses,
-            "thinned_at": thinned_at,
-            "detail": prepared.detail,
-        },
-    )
+    ids = {
+        "id": run_id,
+        "gpu_model_id": model_id,
+        "environment_id": _environment(connection, prepared, model_id),
+        "device_id": _device(connection, prepared, model_id),
+        "commit_id": _commit(connection, prepared.run.checkout.commit),
+    }
+    connection.execute(insert(RunRow), {**ids, **_columns(prepared, stored)})
     _write_results(connection, prepared, run_id, model_id)
     return run_id
+
+
+def _columns(prepared: Prepared, stored: Stored) -> dict[str, Any]:
+    run = prepared.run
+    return {
+        "run_id": run.run_id,
+        "digest": prepared.digest,
+        "branch": run.checkout.branch,
+        "dirty": run.checkout.dirty,
+        "complete": run.complete,
+        "demo": run.demo,
+        "started_at": run.started_at,
+        "started": prepared.started,
+        "finished_at": run.finished_at,
+        "recorded_at": stored.recorded_at or now(),
+        "revision": stored.revision,
+        "results": len(prepared.results),
+        "statuses": prepared.statuses,
+        "thinned_at": stored.thinned_at,
+        "detail": prepared.detail,
+    }
 
 
 def _device(connection: Connection, prepared: Prepared, model_id: int) -> int:
@@ -135,7 +144,8 @@ def _cases(connection: Connection, cases: Mapping[str, Case]) -> dict[str, int]:
     fresh = [key for key in cases if key not in ids]
     ids |= {key: start + offset for offset, key in enumerate(fresh)}
     insert_all(connection, CaseRow, [_case_values(ids[key], key, cases[key]) for key in fresh])
-    return ids
+    # In the record's order, whatever order the database answered in: series get their ids by it.
+    return {key: ids[key] for key in cases}
 
 
 def _case_values(case_id: int, key: str, case: Case) -> dict[str, Any]:

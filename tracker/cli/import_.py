@@ -1,0 +1,76 @@
+"""`bandwatch import`: put other tools' results, or an exported store, into the store."""
+
+from pathlib import Path
+
+import click
+
+from tracker import git
+from tracker.cli.options import report_command
+from tracker.cli.record import recorded_document
+from tracker.config import Config, prepare_folder
+from tracker.importers import FORMATS, Hints, dated_as_held, is_lines, read_files, restore
+from tracker.report.document import Document
+from tracker.report.formats import Format
+from tracker.store import RecordOutcome, Store
+
+
+@click.command("import", short_help="Put other tools' results into the store.")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="Which tool wrote the files.",
+)
+@click.option("--gpu", metavar="MODEL", help="The GPU model measured, where the files do not say.")
+@click.option("--commit", metavar="REF", help="The commit measured, where the files do not say.")
+@click.option("--run-id", metavar="ID", help="All files are shards of this one run.")
+@report_command
+def command(
+    *,
+    files: tuple[Path, ...],
+    source: str,
+    gpu: str | None,
+    commit: str | None,
+    run_id: str | None,
+    form: Format,
+    config: Config,
+) -> Document:
+    """Put results of pytest-benchmark, nvbench, Google Benchmark or asv into the store.
+
+    Folders are searched for asv's results. Also run records, and the JSON lines of `bandwatch
+    export`, which make an empty store identical to the exported one. All files are read and checked
+    first and go in together or not at all; importing them again changes nothing.
+
+    Example: bandwatch import run.json
+    """
+    del form
+    exported = [file for file in files if file.is_file() and is_lines(file)]
+    others = [file for file in files if file not in exported]
+    hints = Hints(gpu, git.commit(commit, config.root) if commit else None, run_id)
+    imported = read_files(others, source, hints)
+    prepare_folder(config.store)
+    notes = list(imported.notes)
+    outcomes: tuple[RecordOutcome, ...] = ()
+    with Store.open(config.store.url) as store:
+        if imported.runs:
+            outcomes = store.record_all(dated_as_held(store, imported))
+        restored = [(file, restore(file, store)) for file in exported]
+        for file, done in restored:
+            counts = ", ".join(f"{count} {kind}" for kind, count in done.added.items() if count)
+            same = "; the store is identical to the exported one" if done.identical else ""
+            notes.append(f"{file}: added {counts or 'nothing'}{same}")
+    return recorded_document(
+        outcomes,
+        tuple(notes),
+        config,
+        verb="imported",
+        restored=(
+            sum(done.added["runs"] for _, done in restored),
+            sum(done.held for _, done in restored),
+        ),
+    )

@@ -1,0 +1,138 @@
+"""Exports for other tools, read back by independent readers where there are some."""
+
+import csv
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracker.errors import NotFoundError, RecordError, StoreError
+from tracker.exporters import Scope, export
+from tracker.exporters.flat import COLUMNS
+from tracker.model import Correctness, Status
+from tracker.store import Store
+from tracker.tests.factory import make_case, make_result, make_run
+
+FAILED = make_result(
+    make_case(implementation="triton"),
+    [],
+    status=Status.INCORRECT,
+    correctness=Correctness(checked=True, passed=False),
+)
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    results = (
+        make_result(make_case(alignment='in+1 "x"\n'), [1e-4, 2e-4, 4e-4]),
+        make_result(make_case("=cmd()", "torch"), [2e-4]),
+        FAILED,
+    )
+    store.record(make_run("run-00000001", 1))
+    store.record(make_run("run-00000002", 2, results=results))
+    return store
+
+
+def text(store: Store, form: str, scope: Scope | None = None) -> str:
+    return b"".join(export(store, form, scope or Scope(), None)).decode()
+
+
+def test_csv_names_units_and_keeps_full_precision(filled: Store) -> None:
+    rows = list(csv.DictReader(io.StringIO(text(filled, "csv"))))
+    assert len(rows) == 5
+    assert list(rows[0]) == list(COLUMNS)
+    row = rows[2]
+    assert row["run"] == "run-00000002"
+    assert float(row["median_s"]) == 2e-4
+    assert [float(x) for x in row["measurements_s"].split(" ")] == [1e-4, 2e-4, 4e-4]
+    assert float(row["bandwidth_bytes_per_s"]) == 2 * 4 * 2**26 / 2e-4
+    assert rows[3]["kernel"] == "'=cmd()"
+    assert (rows[4]["median_s"], rows[4]["status"], rows[4]["correct"]) == (
+        "",
+        "incorrect",
+        "false",
+    )
+    units = [c for c, (kind, _) in COLUMNS.items() if kind in {float, tuple}]
+    assert all(c.endswith(("_s", "_fraction", "_cycles")) for c in units)
+
+
+def test_parquet_has_the_same_table(filled: Store, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "runs.parquet"
+    assert list(export(filled, "parquet", Scope(), path)) == []
+    table = parquet.read_table(path).to_pylist()
+    assert len(table) == 5
+    assert table[2]["measurements_s"] == [1e-4, 2e-4, 4e-4]
+    assert table[2]["bytes_moved_bytes"] == 2 * 4 * 2**26
+    assert table[4]["median_s"] is None
+    assert table[4]["correct"] is False
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(StoreError, match="pyarrow is missing"):
+        export(filled, "parquet", Scope(), tmp_path / "x.parquet")
+
+
+def test_parquet_needs_a_file(filled: Store) -> None:
+    with pytest.raises(RecordError, match="--output"):
+        export(filled, "parquet", Scope(), None)
+
+
+def test_bencher_gets_latency_in_nanoseconds_and_bandwidth(filled: Store) -> None:
+    found = json.loads(text(filled, "bmf"))
+    assert len(found) == 2  # the incorrect result has no time
+    first = next(iter(found.values()))
+    assert first["latency"]["value"] == pytest.approx(2e5)
+    assert first["bandwidth"]["value"] == pytest.approx(2 * 4 * 2**26 / 2e-4)
+    assert first["latency"]["lower_value"] <= first["latency"]["value"]
+    assert first["bandwidth"]["lower_value"] <= first["bandwidth"]["value"]
+
+
+def test_github_action_benchmark_gets_names_units_and_ranges(filled: Store) -> None:
+    found = json.loads(text(filled, "github-action-benchmark", Scope(run="run-00000001")))
+    assert [set(item) for item in found] == [{"name", "unit", "value", "range", "extra"}] * 2
+    assert found[0]["value"] == pytest.approx(1.3e5)
+    assert found[0]["unit"] == "ns"
+    assert "NVIDIA H200" in found[0]["name"]
+
+
+def test_openmetrics_is_well_formed(filled: Store) -> None:
+    lines = text(filled, "openmetrics").split("\n")
+    assert lines[-2:] == ["# EOF", ""]
+    family = ""
+    for line in lines[:-2]:
+        if line.startswith("# TYPE "):
+            family = line.split()[2]
+        elif line.startswith("# UNIT "):
+            assert family.endswith("_" + line.split()[3])
+        elif not line.startswith("#"):
+            assert line.startswith(family + "{")
+            assert math.isfinite(float(line.rsplit(" ", 1)[1]))
+    assert 'alignment="in+1 \\"x\\"\\n"' in "\n".join(lines)
+    assert sum(line.startswith("bandwatch_median_seconds{") for line in lines) == 2
+    assert any(
+        line.startswith("bandwatch_results{") and 'status="incorrect"' in line for line in lines
+    )
+
+
+@pytest.mark.parametrize("form", ["bmf", "github-action-benchmark", "csv", "jsonl", "openmetrics"])
+def test_an_unknown_run_is_told(filled: Store, form: str) -> None:
+    with pytest.raises(NotFoundError, match="cannot find run"):
+        text(filled, form, Scope(run="nothing"))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "openmetrics"])
+def test_an_empty_store_gives_an_empty_table(store: Store, form: str) -> None:
+    assert text(store, form)
+
+
+def test_strict_json_never_holds_nan(filled: Store) -> None:
+    for form in ("bmf", "github-action-benchmark", "jsonl"):
+        for line in text(filled, form).splitlines():
+            assert "NaN" not in line
