@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from kernels.cases import Scalar
+from kernels.cases import Case, Scalar
 from kernels.definition import Definition
 from kernels.inputs import as_tensor, like
 
@@ -51,6 +51,10 @@ class Implementation(ABC):
 
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:  # noqa: ARG002 - overridden
         """Return the digest of the machine code that runs, or None where it is not ours to know."""
+        return None
+
+    def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - overridden
+        """Return in one line why a call may allocate by design, None where it never does."""
         return None
 
     @abstractmethod

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernels.cases import Case
 from kernels.definition import Definition
 from kernels.implementation import Implementation
 
@@ -46,6 +47,12 @@ class CompiledImplementation(_GpuOnly):
     ) -> None:
         super().__init__(definition, name, source)
         self._function = function
+
+    def allocates(self, case: Case) -> str | None:
+        """Return why calls at a misaligned case allocate."""
+        if case.alignment == "aligned":
+            return None
+        return "Inductor copies tensors that are off a 16-byte boundary before each call"
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:

@@ -108,6 +108,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         small=None if smaller == case else partial(workload, implementation, smaller, device),
         first_call=first_call,
         inputs_key=(case.kernel, case.label, device),
+        allocates=implementation.allocates(case),
     )
 
 

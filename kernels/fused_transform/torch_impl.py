@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from kernels.cases import Case
 from kernels.fused_transform.transform import TakesTransform, Transform, transform_of
 from kernels.peers import CompiledImplementation
 
@@ -48,7 +49,8 @@ def two_step(
 def folded(x: torch.Tensor, out: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> None:
     """Multiply by the folded matrix, then add the folded bias."""
     wide = x.float()
-    if wide.dtype == out.dtype and out.is_contiguous() and wide.is_contiguous():
+    separate = wide.data_ptr() != out.data_ptr()  # a product cannot be computed in place
+    if separate and out.dtype == torch.float32 and out.is_contiguous() and wide.is_contiguous():
         torch.addmm(bias, wide.view(-1, wide.shape[-1]), weight, out=out.view(-1, out.shape[-1]))
     else:
         out.copy_(torch.einsum("...c,cd->...d", wide, weight) + bias)
@@ -122,6 +124,10 @@ class FusedTorch(TakesTransform):
         self._function = function
         self._constants = constants
 
+    def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - the same at every case
+        """Return why calls allocate."""
+        return "torch's operations leave their steps, or a product's workspace, in temporaries"
+
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
     ) -> None:
@@ -136,6 +142,10 @@ class FusedCompiled(TakesTransform, CompiledImplementation):
     def __init__(self, *arguments: Any, constants: Callable[..., Constants]) -> None:
         super().__init__(*arguments)
         self._constants = constants
+
+    def allocates(self, case: Case) -> str | None:
+        """Return why calls may allocate."""
+        return super().allocates(case) or "Inductor may keep the stacked channels in a buffer"
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]

@@ -41,6 +41,9 @@ class Workload:
     `compile_s` and `load_s`. Workloads with an equal `inputs_key` have the same inputs, reference
     and bound for a seed: these are then made once for consecutive workloads.
 
+    `allocates` says why a call allocates by design, as a peer may. Its time is then reported with a
+    warning; an allocation that nobody declared is refused.
+
     Units: `bytes_moved` in bytes, `flop` in floating-point operations, both compulsory.
     """
 
@@ -69,6 +72,7 @@ class Workload:
     small: Callable[[], Workload] | None = None
     first_call: Callable[[], Mapping[str, float | None]] | None = None
     inputs_key: Hashable = None
+    allocates: str | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without running, and fill in what follows from the rest."""

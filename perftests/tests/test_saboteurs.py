@@ -116,6 +116,24 @@ def test_an_allocation_in_the_timed_region_is_refused(quick_session: Session) ->
     refused(outcome, Link.ALLOCATION, "error", "bytes allocated through torch in one launch")
 
 
+def test_a_declared_allocation_is_timed_with_a_warning(
+    quick_session: Session, validate: Callable[[Any], Any]
+) -> None:
+    workload = relu_workload(workloads.allocates, allocates="the peer makes a temporary")
+    outcome = measure(workload, quick_session)
+    assert outcome.broken is None
+    assert len(outcome.seconds) >= 1
+    told = {warning["code"]: warning["message"] for warning in outcome.result["warnings"]}
+    assert told["allocates"].startswith("the peer makes a temporary: ")
+    assert "bytes allocated through torch in one launch" in told["allocates"]
+    validate(outcome.envelope)
+
+
+def test_a_declaration_without_an_allocation_warns_of_nothing(quick_session: Session) -> None:
+    outcome = measure(relu_workload(allocates="it might"), quick_session)
+    assert "allocates" not in {warning["code"] for warning in outcome.result["warnings"]}
+
+
 def test_work_left_to_another_thread_is_refused(quick_session: Session) -> None:
     """The CPU's stand-in for a kernel on another stream."""
     threads = []

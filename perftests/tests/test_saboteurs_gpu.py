@@ -57,6 +57,16 @@ def test_allocations_through_torch_are_refused_on_a_gpu(quick_session: Session, 
     refused(outcome, Link.ALLOCATION, "error", "through torch")
 
 
+def test_declared_allocations_are_timed_with_a_warning_on_a_gpu(
+    quick_session: Session, gpu: str
+) -> None:
+    workload = relu_workload(workloads.allocates, device=gpu, allocates="the peer's temporary")
+    outcome = measure(workload, quick_session)
+    assert outcome.broken is None
+    told = {warning["code"]: warning["message"] for warning in outcome.result["warnings"]}
+    assert "through torch allocations" in told["allocates"]
+
+
 def test_allocations_through_cupy_are_refused_on_a_gpu(quick_session: Session, gpu: str) -> None:
     cupy = pytest.importorskip("cupy")
 
