@@ -9,12 +9,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from shutil import which
 
 from dashboard.session import STORE_VARIABLE
 
-APP = Path(__file__).parent / "app.py"
 CHROMIUM_VARIABLE = "BANDWATCH_CHROMIUM"
 # No network but the server's, no questions, no state kept.
 CHROMIUM_FLAGS = (
@@ -39,7 +37,7 @@ def server(store: str, *arguments: str, timeout_s: float = 60.0) -> Iterator[tup
     """Serve the dashboard on a store; give its address and process id. RuntimeError if it fails."""
     port = _free_port()
     command = [
-        *(sys.executable, "-m", "streamlit", "run", str(APP)),
+        *(sys.executable, "-m", "dashboard"),
         *("--server.port", str(port), "--server.address", "127.0.0.1"),
         *("--", *arguments),
     ]
