@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
