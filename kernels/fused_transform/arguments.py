@@ -105,6 +105,7 @@ def check(
     transform = transform_of(parameters.get("transform"))
     name = parameters.get("dtype", "")
     listed = ", ".join(str(d).removeprefix("torch.") for d in DTYPES)
+    expect(x.is_cuda or x.is_cpu, KERNEL, "x", x, "a CUDA or CPU tensor")
     expect(x.dtype in DTYPES, KERNEL, "x", x, f"a dtype of {listed}")
     channels = transform.channels_in
     expect(
@@ -118,7 +119,7 @@ def check(
         out is not None
         and out.dtype is dtype
         and out.shape == shape
-        and out.get_device() == x.get_device()
+        and out.device == x.device
         and x.is_contiguous()
         and out.is_contiguous()
     ):

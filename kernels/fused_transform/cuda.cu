@@ -16,13 +16,15 @@
 
 #define PARAMETERS (const Byte* x, Byte* y, Layout layout, Affine map)
 
-// A kernel by tiles. Small pixels are held to the registers that let an SM have 1536 threads, or as many
-// as 32 blocks are: left alone the compiler takes 32 to 48, and spills where it aims for 32.
+// A kernel by tiles. Small pixels are held to the registers that let an SM have so many threads, or as
+// many as 32 blocks are: left alone the compiler takes 32 to 48, and spills where it aims for 32.
 #ifdef BANDWATCH_HOST
 #define TILE_KERNEL(THREADS, NAME) COOPERATIVE_KERNEL(THREADS, NAME, PARAMETERS)
 #else
 constexpr bool SMALL_PIXELS = IN_THREAD + OUT_THREAD <= 112;
-template <int THREADS> constexpr int RESIDENT = !SMALL_PIXELS ? 1 : THREADS < 64 ? 32 : 1536 / THREADS;
+constexpr int RESIDENT_THREADS = __CUDA_ARCH__ >= 900 ? 1536 : 1280;
+template <int THREADS>
+constexpr int RESIDENT = !SMALL_PIXELS ? 1 : THREADS < 64 ? 32 : RESIDENT_THREADS / THREADS;
 #define TILE_KERNEL(THREADS, NAME) \
     extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT<THREADS>) NAME PARAMETERS
 #endif

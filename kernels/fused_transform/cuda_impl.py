@@ -52,6 +52,15 @@ def capability_of(device_index: int) -> tuple[int, int]:
     )
 
 
+def host_options(compiled: Variants, types: Types) -> tuple[str, ...]:
+    """Return the options of a CPU build: the defaults together, so that one build serves all."""
+    defaults = tuple(DEFAULTS.values())
+    if types.vectors_possible and set(compiled) <= set(defaults):
+        compiled = defaults
+    # What is shared is thread-local there, too large for the storage that the faster model has.
+    return (*options_of(compiled, types), "-ftls-model=global-dynamic")
+
+
 @cache
 def function_of(
     name: str, threads: int, size: int, compiled: Variants, types: Types, device_index: int
@@ -62,13 +71,7 @@ def function_of(
     """
     layout = f"PP{size}s"
     if device_index == CPU:
-        # The defaults together, so that one build serves all. What is shared is thread-local there,
-        # too large for the storage that the faster model has.
-        defaults = tuple(DEFAULTS.values())
-        if types.vectors_possible and set(compiled) <= set(defaults):
-            compiled = defaults
-        options = (*options_of(compiled, types), "-ftls-model=global-dynamic")
-        return _library(SOURCE, options).function(name, layout, threads)
+        return _library(SOURCE, host_options(compiled, types)).function(name, layout, threads)
     from kernels import launch
 
     module = launch.module(SOURCE, device_index, options_of(compiled, types))
@@ -160,7 +163,7 @@ class FusedCuda(TakesTransform, CudaImplementation):
         choose: Choice,
     ) -> None:
         super().__init__(definition, name, SOURCE)
-        self._variants = variants
+        self.variants = variants
         self._choose = choose
         self._plan = lru_cache(PLANS)(self._make_plan)
         self._known: dict[tuple[Any, ...], Known] = {}
@@ -168,7 +171,7 @@ class FusedCuda(TakesTransform, CudaImplementation):
     def _make_plan(
         self, types: Types, rows: Rows, addresses: tuple[int, int], transform: Transform, index: int
     ) -> Plan:
-        compiled = self._variants(types)
+        compiled = self.variants(types)
         return plan_of(self._choose, compiled, types, rows, addresses, transform, index)
 
     def unavailable(self, device: torch.device, dtype: torch.dtype) -> str | None:
@@ -184,11 +187,11 @@ class FusedCuda(TakesTransform, CudaImplementation):
 
     def _least(self, dtype: torch.dtype) -> tuple[int, int]:
         """Return the compute capability without which none of the variants runs."""
-        return min(LEAST.get(v.kernel, (0, 0)) for v in self._variants(default_types(dtype)))
+        return min(LEAST.get(v.kernel, (0, 0)) for v in self.variants(default_types(dtype)))
 
     def _module_options(self, dtype: torch.dtype) -> tuple[str, ...]:
         types = default_types(dtype)
-        return options_of(self._variants(types), types)
+        return options_of(self.variants(types), types)
 
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
         """Return the digest of the CUBIN that runs for the default transform; None on a CPU."""
