@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -98,13 +98,19 @@ def dump_result(result: Result, *, measurements: bool = True) -> dict[str, Any]:
 
 def digest(run: Run) -> str:
     """Return the SHA-256 of a run's content, independent of key order and of the results' order."""
+    return digest_of_parts(run, map(result_digest, run.results))
+
+
+def digest_of_parts(run: Run, parts: Iterable[bytes]) -> str:
+    """Return the digest of a run whose results have these digests."""
     whole = hashlib.sha256(canonical(dump_header(run)))
-    for part in sorted(map(_result_digest, run.results)):
+    for part in sorted(parts):
         whole.update(part)
     return whole.hexdigest()
 
 
-def _result_digest(result: Result) -> bytes:
+def result_digest(result: Result) -> bytes:
+    """Return the SHA-256 of one result's content."""
     part = hashlib.sha256(canonical(dump_result(result, measurements=False)))
     part.update(np.array(result.measurements_s, dtype="<f8").tobytes())
     return part.digest()

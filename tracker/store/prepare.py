@@ -60,22 +60,33 @@ def prepare(run: Run, *, thinned: bool = False) -> Prepared:
     check_plain(document, name)
     check_document(document, "run", name)
     refuse_twice(run.results, name)
+    facts: dict[str, tuple[str | None, str]] = {}
+    results = tuple(
+        prepare_result(_unthinned(result) if thinned else result, facts) for result in run.results
+    )
+    return prepare_header(run, digest(run), facts, results)
+
+
+def prepare_header(
+    run: Run,
+    run_digest: str,
+    facts: dict[str, tuple[str | None, str]],
+    results: tuple[PreparedResult, ...],
+) -> Prepared:
+    """Return a run's rows where those of its results are made already."""
     header = dump_header(run)
     environment = canonical(dump_environment(run.environment))
-    facts: dict[str, tuple[str | None, str]] = {}
+    statuses = Counter(result.columns["status"] for result in results)
     return Prepared(
         run=run,
-        digest=digest(run),
+        digest=run_digest,
         environment=environment.decode(),
         environment_digest=hashlib.sha256(environment).hexdigest(),
         started=epoch(run.started_at),
-        statuses=_text(dict(sorted(Counter(r.status.value for r in run.results).items()))),
+        statuses=_text(dict(sorted(statuses.items()))),
         detail=_text({k: v for k, v in header.items() if k not in _IN_COLUMNS}),
         facts=facts,
-        results=tuple(
-            _prepare_result(_unthinned(result) if thinned else result, facts)
-            for result in run.results
-        ),
+        results=results,
     )
 
 
@@ -87,7 +98,8 @@ def _unthinned(result: Result) -> Result:
     return replace(result, reasons=kept)
 
 
-def _prepare_result(result: Result, facts: dict[str, tuple[str | None, str]]) -> PreparedResult:
+def prepare_result(result: Result, facts: dict[str, tuple[str | None, str]]) -> PreparedResult:
+    """Return one result's rows, and add the facts that they refer to."""
     columns, shared, readings = split(result)
     body = canonical(shared)
     key = hashlib.sha256(repr(result.code_fingerprint).encode() + body).hexdigest()[:32]
