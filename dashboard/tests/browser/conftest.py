@@ -11,7 +11,6 @@ from dashboard.tests.conftest import fill
 from dashboard.tests.runs import Plan, runs
 from dashboard.tests.test_hostile import hostile_run
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 TIMEOUT_MS = 20_000
 
 
@@ -34,6 +33,7 @@ def browser() -> Iterator[Any]:
     executable = serving.chromium()
     if executable is None:
         pytest.skip(f"needs Chromium: install it, or name it in {serving.CHROMIUM_VARIABLE}")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
     with playwright.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=executable, args=serving.flags())
         yield found

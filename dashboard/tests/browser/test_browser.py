@@ -98,7 +98,7 @@ def test_downloads_have_units_in_their_headers_and_whole_rows(visit: Visit, tmp_
     found.value.save_as(file)
     assert found.value.suggested_filename.startswith("bandwatch_series_relu_")
     lines = file.read_text().splitlines()
-    assert "median_s,bandwidth_bytes_per_s,copy_fraction" in lines[0]
+    assert {"commit", "median_s", "bandwidth_bytes_per_s"} <= set(lines[0].split(","))
     assert len(lines) == COMMITS + 1
 
 
@@ -139,3 +139,29 @@ def test_script_in_the_store_never_runs(visit: Visit) -> None:
         assert watched.page.evaluate("window.hacked === undefined")
     watched.open("")
     assert "<script>window.hacked=1</script>" in watched.text
+
+
+def test_a_click_on_a_point_shows_its_commit(visit: Visit) -> None:
+    watched = visit()
+    watched.open(SERIES)
+    # The medians are the last symbols that are drawn, one a run.
+    points = watched.page.locator("[data-testid=stVegaLiteChart] g.mark-symbol").last
+    assert points.locator("path").count() == COMMITS
+    points.locator("path").nth(7).click()
+    heading = watched.page.get_by_role("heading", name=f"Commit {sha(7)[:7]}")
+    heading.wait_for(timeout=10_000)
+
+
+def test_a_click_on_a_finding_shows_its_details(visit: Visit) -> None:
+    watched = visit()
+    watched.open(f"runs?gpu={quote_plus(H200)}&branch=main")
+    table = watched.page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    assert table is not None
+    before = watched.page.locator("h2").first.inner_text()
+    # The box of the third row, by the height of a row.
+    watched.page.mouse.click(table["x"] + 17, table["y"] + 35 * 3 + 17)
+    watched.page.wait_for_function(
+        "old => [...document.querySelectorAll('h2')].every(h => h.innerText !== old)", arg=before
+    )
+    watched.settle()
+    assert sha(COMMITS - 3)[:7] in watched.text
