@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from kernels.cases import MIB, TIERS, Case, Scalar
+from kernels.cases import TIERS, Case, Scalar
 
 KERNEL = "fused_transform"
 # dtype and parameters of each flavour: the transform is in the units of x.
@@ -21,17 +21,8 @@ _OFFSETS = (
     ((1, 1), "both off alike"),
     ((2, 3), "off differently: no common alignment"),
 )
-# Images of 512 x 512 x 3 whose bytes in fp32 make the size that the reason names.
-_BATCHES = {
-    ("cuda", "quick"): ((85, "255 MiB in fp32: at the roof"),),
-    ("cuda", "default"): (
-        (5, "15 MiB in fp32: between launch cost and the roof"),
-        (21, "63 MiB in fp32: beyond L2"),
-        (85, "255 MiB in fp32: at the roof"),
-        (1024, "3 GiB in fp32: the batch that articles time"),
-    ),
-}
-_SMALL = (1, 200, 300, 3)  # 0.7 MiB in fp32
+_IMAGES = (85, 512, 512)  # 255 MiB of fp32 with three channels
+_SMALL = (1, 100, 150, 3)
 
 
 def _correctness() -> Iterator[Case]:
@@ -51,30 +42,24 @@ def _correctness() -> Iterator[Case]:
 
 
 def _timed(device_type: str, tier: str) -> Iterator[Case]:
+    """Yield what is timed: few cases, since each is a compilation for two of the peers."""
+    quick = tier == "quick"
     if device_type == "cpu":
-        for dtype, parameters in _FLAVOURS[: 1 if tier == "quick" else None]:
+        for dtype, parameters in _FLAVOURS[: 1 if quick else 3]:
             yield Case(KERNEL, dtype, _SMALL, (), 0, parameters, "in cache", tier)
         return
-    batches = _BATCHES[device_type, tier]
-    for dtype, parameters in _FLAVOURS:
-        for images, reason in batches:
-            yield Case(KERNEL, dtype, (images, 512, 512, 3), (), 0, parameters, reason, tier)
-        for (source, target), reason in _OFFSETS[: 0 if tier == "quick" else None]:
-            shape = (85, 512, 512, 3)
-            yield Case(KERNEL, dtype, shape, (source,), target, parameters, reason, tier)
-    if tier == "default":
-        for dtype, parameters, channels, reason in _CHANNELS:
-            yield Case(KERNEL, dtype, (85, 512, 512, channels), (), 0, parameters, reason, tier)
-        yield Case(
-            KERNEL,
-            "float32",
-            (85, 509, 511, 3),
-            (),
-            0,
-            _FLOAT,
-            "odd sizes: a tail to compute",
-            tier,
-        )
+    for dtype, parameters in (_FLAVOURS[0], _FLAVOURS[2]) if quick else _FLAVOURS:
+        yield Case(KERNEL, dtype, (*_IMAGES, 3), (), 0, parameters, "at the roof", tier)
+    if quick:
+        return
+    small = "15 MiB: between launch cost and the roof"
+    yield Case(KERNEL, "float32", (5, 512, 512, 3), (), 0, _FLOAT, small, tier)
+    odd = "odd sizes: a cut tile at the end"
+    yield Case(KERNEL, "float32", (5, 509, 511, 3), (), 0, _FLOAT, odd, tier)
+    (source, target), reason = _OFFSETS[0]
+    yield Case(KERNEL, "float32", (*_IMAGES, 3), (source,), target, _FLOAT, reason, tier)
+    for dtype, parameters, channels, reason in (_CHANNELS[0], _CHANNELS[2]):
+        yield Case(KERNEL, dtype, (*_IMAGES, channels), (), 0, parameters, reason, tier)
 
 
 def cases(device_type: str, tier: str) -> tuple[Case, ...]:
@@ -82,6 +67,3 @@ def cases(device_type: str, tier: str) -> tuple[Case, ...]:
     if tier not in TIERS:
         raise ValueError(f"no tier {tier!r}: the tiers are {', '.join(TIERS)}")
     return tuple(_correctness() if tier == "correctness" else _timed(device_type, tier))
-
-
-LARGEST_BYTES = 2 * 3072 * MIB  # of a case: x and y of the article's batch
