@@ -65,7 +65,7 @@ _SIZES = {
         (256 * MIB, "at the roof"),
     ),
     ("cpu", "quick"): ((MIB, "in cache"),),
-    ("cpu", "default"): ((MIB, "in cache"), (16 * MIB, "beyond most caches")),
+    ("cpu", "default"): ((MIB, "in cache"), (8 * MIB, "beyond the cores' own caches")),
 }
 _MISALIGNED = (
     ((1, 0), "input one element off, as a slice is"),

@@ -126,13 +126,26 @@ class Implementation(ABC):
 
 
 class TorchImplementation(Implementation):
-    """A function of torch's own operations: `function(*inputs, out=, **parameters)`."""
+    """A function of torch's own operations: `function(*inputs, out=, **parameters)`.
+
+    `temporaries` says why torch may allocate in it, where it may.
+    """
 
     def __init__(
-        self, definition: Definition, name: str, source: Path, function: Callable[..., Any]
+        self,
+        definition: Definition,
+        name: str,
+        source: Path,
+        function: Callable[..., Any],
+        temporaries: str | None = None,
     ) -> None:
         super().__init__(definition, name, source)
         self._function = function
+        self._temporaries = temporaries
+
+    def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - the same at every case
+        """Return in one line why a call may allocate by design, None where it never does."""
+        return self._temporaries
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]

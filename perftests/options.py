@@ -61,6 +61,12 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="a small selection with looser limits: half a minute on a GPU",
     )
+    add(
+        "--bandwatch-budget",
+        type=_positive(float),
+        metavar="S",
+        help="time that all cases share: each sample is cut to its part of what is left",
+    )
     add("--bandwatch-max-seconds", type=_positive(float), metavar="S", help="time cap of a case")
     add("--bandwatch-max-samples", type=_positive(int), metavar="N", help="sample cap of a case")
     add(
@@ -118,6 +124,12 @@ def settings_from(config: pytest.Config) -> Settings:
         energy=option("--bandwatch-energy"),
         modes=modes,
     )
+
+
+def worker_count() -> int:
+    """Return how many processes share the cases: pytest-xdist's workers, else 1."""
+    count = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    return max(1, int(count)) if count.isdigit() else 1
 
 
 def worker_index() -> int | None:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from perftests.harness.budget import Budget
 from perftests.harness.errors import HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
-from perftests.options import add_options, settings_from, timing_enabled, worker_index
+from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +34,8 @@ SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 _SESSION: pytest.StashKey[Session] = pytest.StashKey()
 _REPLAYS = pytest.StashKey[bool]()
 _CLOCK = pytest.StashKey[SampleClock]()
+_BUDGET_S: pytest.StashKey[float] = pytest.StashKey()
+_CASES: pytest.StashKey[int] = pytest.StashKey()
 
 
 class GpuBenchmark(Protocol):
@@ -83,6 +86,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         known = item.get_closest_marker("benchmark")
         keywords = {**(known.kwargs if known else {}), "timer": clock}
         item.add_marker(pytest.mark.benchmark(**keywords), append=False)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Count the cases that share the session's time; parallel workers each take their part."""
+    count = sum("gpu_benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
+    session.config.stash[_CASES] = -(-count // worker_count())
+
+
+def offer_budget(config: pytest.Config, seconds: float) -> None:
+    """Set the time that all cases share, where `--bandwatch-budget` does not."""
+    config.stash[_BUDGET_S] = config.getoption("--bandwatch-budget") or seconds
 
 
 class _ReplayedFixture:
@@ -156,7 +171,9 @@ def session_of(config: pytest.Config) -> Session:
     from perftests.harness.session import Session
 
     if _SESSION not in config.stash:
-        config.stash[_SESSION] = Session(config.stash[SETTINGS])
+        seconds = config.stash.get(_BUDGET_S, config.getoption("--bandwatch-budget"))
+        budget = Budget(seconds, config.stash.get(_CASES, 1)) if seconds else None
+        config.stash[_SESSION] = Session(config.stash[SETTINGS], budget)
     return config.stash[_SESSION]
 
 

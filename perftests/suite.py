@@ -29,7 +29,8 @@ from perftests.harness.errors import SettingError, UnfitError
 from perftests.harness.session import choose_device
 from perftests.harness.workload import Inputs, Workload
 from perftests.options import worker_index
-from perftests.plugin import SETTINGS
+from perftests.plugin import SETTINGS, offer_budget
+from perftests.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
     from kernels.implementation import Implementation
     from perftests.plugin import GpuBenchmark
 
+BUDGET_S = {("cuda", False): 85.0, ("cuda", True): 18.0, ("cpu", False): 55.0, ("cpu", True): 20.0}
+"""Seconds that the suites of all kernels may take in one cache mode, by device kind and quickness.
+
+Starting Python, importing torch and collecting come on top.
+"""
 _SMALL_ELEMENTS = 1 << 14
 _SMALL_PERIOD = 4096
 """Lengths that agree to this modulus meet the same tails and heads."""
@@ -127,14 +133,17 @@ def small(case: Case) -> Case:
 def problems(
     kernel: str, device: torch.device, *, tier: str, modes: tuple[str, ...]
 ) -> Iterator[Problem]:
-    """Yield every implementation at every case of a tier in every mode, like cases together.
+    """Yield the implementations at the cases of a tier in every mode, like cases together.
 
     The implementations of one case follow each other, so that they share the device's state.
     """
-    for case in cases(kernel, device.type, tier):
+    found = cases(kernel, device.type, tier)
+    selection = Selection(found, device.type, tier)
+    for case in found:
         for mode in modes:
             for implementation in implementations(kernel):
-                yield Problem(implementation, case, device, mode)
+                if selection.has(implementation, case):
+                    yield Problem(implementation, case, device, mode)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -148,6 +157,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except (SettingError, UnfitError) as error:
         raise pytest.UsageError(f"--bandwatch-device: {error}") from None
     tier = "quick" if settings.quick else "default"
+    offer_budget(config, BUDGET_S[device.type, settings.quick] * len(settings.modes))
     found = problems(metafunc.module.KERNEL, device, tier=tier, modes=settings.modes)
     metafunc.parametrize("problem", [_parameter(problem) for problem in _runnable(found)])
 

@@ -60,7 +60,13 @@ DEFINITION = Definition(
     parameters={"layout": "nhwc"},
 )
 IMPLEMENTATIONS: tuple[Implementation, ...] = (
-    TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.bn_relu_add),
+    TorchImplementation(
+        DEFINITION,
+        "torch",
+        _TORCH,
+        torch_impl.bn_relu_add,
+        "torch promotes narrow types to the tables' fp32 in a temporary on a CPU",
+    ),
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.bn_relu_add_fused),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
     _Vector(

@@ -138,7 +138,11 @@ class Calibrator:
         if self._device.kind == "cuda":
             return _cuda_candidates(self._device, what, sets)  # type: ignore[arg-type]
         if what == "copy":
-            return {"torch copy_": [partial(b.copy_, a) for a, b in sets]}
+            arrays = [[array.numpy() for array in pair] for pair in sets]
+            return {
+                "torch copy_": [partial(b.copy_, a) for a, b in sets],
+                "numpy copyto": [partial(np.copyto, b, a) for a, b in arrays],
+            }
         return {"torch add": [partial(torch.add, a, b, out=c) for a, b, c in sets]}
 
 

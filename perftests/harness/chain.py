@@ -86,13 +86,16 @@ def measure(
         fallback = "incorrect" if error.link in _INCORRECT else "error"
         findings.status = _STATUS.get(error.link, fallback)
     sample = findings.sample
-    findings.walls["total"] = time.perf_counter() - began
+    walls = findings.walls
+    walls["total"] = time.perf_counter() - began
+    if session.budget is not None:
+        session.budget.spent(walls["total"], walls.get("loop", 0.0))
     return Outcome(
         envelope(findings, bench.environment, bench.facts),
         broken,
         list(sample.seconds) if sample else [],
         sample.timer if sample else None,
-        findings.walls,
+        walls,
     )
 
 

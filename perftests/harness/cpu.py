@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -26,6 +28,7 @@ _FALLBACK_CACHE_BYTES = 32 << 20
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _HOT_SECONDS = 2e-4
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_MAPS = Path("/proc/self/maps")
 _clock = perf_counter_ns
 """Bound when the harness is imported, before any measured code could replace it."""
 
@@ -40,12 +43,38 @@ def last_level_cache_bytes(caches: Path = _CACHES) -> int | None:
     return max(sizes, default=None)
 
 
+def cpu_threads() -> int:
+    """Return the threads to measure with: OMP_NUM_THREADS, else one.
+
+    Several meet at the end of every launch. On a machine that does other work too, one of them then
+    waits for a core, and a launch takes either its own time or the scheduler's.
+    """
+    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(text) if text.isdigit() and int(text) > 0 else 1
+
+
+def hold_threads(count: int, maps: Path = _MAPS) -> None:
+    """Hold torch and every OpenMP runtime, loaded or to come, to `count` threads that sleep."""
+    torch.set_num_threads(count)
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    mapped = maps.read_text().splitlines() if maps.exists() else []
+    runtimes = {line.split(maxsplit=5)[-1] for line in mapped if re.search(r"lib[gi]?omp", line)}
+    for path in runtimes:
+        ctypes.CDLL(path).omp_set_num_threads(count)
+
+
 class CpuDevice:
-    """Times on the host clock. Everything is done when a call returns, so nothing waits."""
+    """Times on the host clock. Everything is done when a call returns, so nothing waits.
+
+    `threads` holds this process to so many; None leaves them as they are.
+    """
 
     kind = "cpu"
 
-    def __init__(self) -> None:
+    def __init__(self, *, threads: int | None = None) -> None:
+        if threads is not None:
+            hold_threads(threads)
         self.device = torch.device("cpu")
         self.cache_bytes = last_level_cache_bytes() or _FALLBACK_CACHE_BYTES
         self.flush_bytes = 2 * self.cache_bytes

@@ -18,7 +18,7 @@ from perftests.harness.stop import Stopper, StopRule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BATCH_SECONDS = 0.012
+_BATCH_SECONDS = 0.006
 """Length of a batch: long against one synchronisation, short against the caps."""
 _FIRST_BATCH = 8
 _LARGEST_BATCH = 192
@@ -95,11 +95,12 @@ class _Pool:
 
 @dataclass(frozen=True)
 class Warmth:
-    """How a warm-up ended: steady or cut off, and the last batch's median in seconds."""
+    """How a warm-up ended: steady or cut off, the last batch's median, and what fills a batch."""
 
     steady: bool
     median_s: float | None
     busy_s: float = 0.0
+    batch: int = _FIRST_BATCH
 
 
 def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
@@ -117,19 +118,19 @@ def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
 def _warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
     began = time.perf_counter()
     before: tuple[float, float | None] | None = None
-    count, busy = 2, 0.0
+    count, busy = 1, 0.0
     while True:
         start = time.perf_counter()
         batch = runner.batch(count)
         busy += batch.busy_s
         now = time.perf_counter()
+        filling = _batch_size(count, now - start)
         seen = (float(np.median(batch.seconds)), batch.sm_clock_hz) if batch.seconds else None
         if seen and before and now - began >= floor_s and _is_steady(before, seen):
-            return Warmth(True, seen[0], busy)
+            return Warmth(True, seen[0], busy, filling)
         if now - began >= cap_s:
-            return Warmth(False, seen[0] if seen else None, busy)
-        before = seen
-        count = _batch_size(count, now - start)
+            return Warmth(False, seen[0] if seen else None, busy, filling)
+        before, count = seen, filling
 
 
 def _is_steady(before: tuple[float, float | None], after: tuple[float, float | None]) -> bool:
@@ -150,7 +151,7 @@ def collect(
     runner: Runner,
     rule: StopRule,
     *,
-    steady: bool = True,
+    warmth: Warmth | None = None,
     halfway: Callable[[], None] | None = None,
 ) -> Sample:
     """Sample until the rule says stop, with garbage collection held off.
@@ -160,7 +161,7 @@ def collect(
     """
     pool, stopper = _Pool(), Stopper(rule)
     began = time.perf_counter()
-    count = min(_FIRST_BATCH, rule.min_samples)
+    count = min(_FIRST_BATCH, rule.min_samples, warmth.batch if warmth else _FIRST_BATCH)
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -184,7 +185,7 @@ def collect(
         time.perf_counter() - began,
         pool.clock_hz(),
         pool.late,
-        steady,
+        warmth is None or warmth.steady,
         runner.timer,
         pool.busy_s,
     )

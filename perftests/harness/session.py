@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from perftests.harness.calibrate import Calibrator, Peaks, theoretical_bandwidth, theoretical_flops
-from perftests.harness.cpu import CpuDevice
+from perftests.harness.cpu import CpuDevice, cpu_threads
 from perftests.harness.environment import (
     cpu_device,
     cpu_environment,
@@ -23,8 +23,10 @@ from perftests.harness.oracle import Oracle
 from perftests.harness.state import Watch, watch_device
 
 if TYPE_CHECKING:
+    from perftests.harness.budget import Budget
     from perftests.harness.cuda import CudaDevice
     from perftests.harness.settings import Settings
+    from perftests.harness.stop import StopRule
 
 _KHZ = 1e3
 
@@ -41,6 +43,14 @@ class Bench:
     lock: DeviceLock
     launched: set[tuple[str, str, str]] = field(default_factory=set)
     last_busy: float = float("-inf")
+    budget: Budget | None = None
+
+    def rule(self) -> StopRule:
+        """Return when the next sample stops: the settings' rule within the session's budget."""
+        rule = self.settings.rule(self.device.kind)
+        if self.budget is None:
+            return rule
+        return replace(rule, budget_seconds=self.budget.sample_s(self.device.kind))
 
     @cached_property
     def calibrator(self) -> Calibrator:
@@ -89,8 +99,9 @@ class Bench:
 class Session:
     """Benches by device, made when first asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, budget: Budget | None = None) -> None:
         self.settings = settings
+        self.budget = budget
         self.oracle = Oracle()
         self._benches: dict[torch.device, Bench] = {}
 
@@ -105,12 +116,12 @@ class Session:
     def _make(self, device: torch.device) -> Bench:
         limit = self.settings.lock_seconds
         if device.type == "cpu":
-            cpu = CpuDevice()
+            cpu = CpuDevice(threads=cpu_threads() if self.settings.timing else None)
             facts = cpu_device()
             absent = Watch(absent="a CPU has no NVML")
             lock = DeviceLock(facts["uuid"], timeout_s=limit)
             environment = cpu_environment(cpu.cache_bytes)
-            return Bench(cpu, self.settings, absent, environment, facts, lock)
+            return Bench(cpu, self.settings, absent, environment, facts, lock, budget=self.budget)
         if device.type != "cuda":
             raise UnfitError(f"cannot measure on {device}: expected a cpu or cuda device")
         from perftests.harness.cuda import CudaDevice
@@ -124,6 +135,7 @@ class Session:
             gpu_environment(gpu, watch),
             gpu_device(gpu),
             DeviceLock(gpu_uuid(gpu), timeout_s=limit),
+            budget=self.budget,
         )
 
 

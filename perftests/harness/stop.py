@@ -20,11 +20,17 @@ PRECISE = "precise"
 SETTLED = "settled"
 SAMPLE_CAP = "sample cap"
 TIME_CAP = "time cap"
+SESSION_BUDGET = "session budget"
+CUT_OFF = frozenset({SAMPLE_CAP, TIME_CAP, SESSION_BUDGET})
+"""Reasons that say nothing about how precise a sample is."""
 _NORMAL_IQR = 1.349
 """Interquartile range of a normal distribution, in standard deviations."""
 _MEDIAN_EFFICIENCY = 1.2533
 """Standard error of a normal sample's median over that of its mean, sqrt(pi / 2)."""
 _WINDOW = 6
+_SETTLED_FACTOR = 4
+"""Noise that has settled ends a sample only when its error is within this factor of the target."""
+_BUDGETED_SAMPLES = 7
 _SETTLED_SPREAD = 0.05
 
 
@@ -33,15 +39,17 @@ class StopRule:
     """Limits of one case's sample.
 
     `target` is the relative standard error of the median. The floor (`min_samples`) holds against
-    everything but the time cap; settled noise counts from `settle_samples` on. Times in seconds of
-    the whole loop, flushes included.
+    everything but the time cap; settled noise counts from `settle_samples` on. `budget_seconds` is
+    a shorter time cap that the session's budget sets; a few measurements are taken all the same.
+    Times in seconds of the whole loop, flushes included.
     """
 
     target: float = 5e-4
     min_samples: int = 30
-    settle_samples: int = 256
+    settle_samples: int = 64
     max_samples: int = 4000
-    max_seconds: float = 0.5
+    max_seconds: float = 0.3
+    budget_seconds: float | None = None
 
 
 def relative_error(samples_s: Sequence[float] | np.ndarray) -> float:
@@ -70,11 +78,16 @@ class Stopper:
             self._noise.append(error * sqrt(count))
             if error <= rule.target:
                 return PRECISE
-            if count >= rule.settle_samples and self._is_settled():
+            near = error <= _SETTLED_FACTOR * rule.target
+            if count >= rule.settle_samples and near and self._is_settled():
                 return SETTLED
         if count >= rule.max_samples:
             return SAMPLE_CAP
-        return TIME_CAP if elapsed_s >= rule.max_seconds else None
+        if elapsed_s >= rule.max_seconds:
+            return TIME_CAP
+        budget = rule.budget_seconds
+        is_spent = budget is not None and elapsed_s >= budget and count >= _BUDGETED_SAMPLES
+        return SESSION_BUDGET if is_spent else None
 
     def _is_settled(self) -> bool:
         """Whether the noise, which no longer depends on the count, stays within a few percent."""
