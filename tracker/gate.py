@@ -1,14 +1,15 @@
 """A stored run judged case by case: finds each baseline, pools repeats, applies the settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from tracker.baseline import Candidate, Choice, Wanted, choose, incorrect, throttled, usable
+from tracker.baseline import Candidate, Choice, Wanted, choose
 from tracker.errors import ExitCode
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
-from tracker.queries import RunInfo, candidates, histories, result_table, results
+from tracker.past import Past, Seen
+from tracker.queries import RunInfo, candidates, results
 from tracker.queries import ancestors as known_ancestors
 from tracker.report.judged import Judged
 from tracker.sides import Side
@@ -18,15 +19,18 @@ from tracker.verdict import Verdict, exit_code, judge
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
-    """An earlier result of a case; `shared` says that another process used the device."""
+class _Picked:
+    """For one result: its base among earlier results, what repeats the base, what repeats it."""
 
-    info: RunInfo
-    result: Result
-    shared: bool
+    choice: Choice
+    base: Seen | None = None
+    base_repeats: tuple[Seen, ...] = ()
+    repeats: tuple[Seen, ...] = ()
 
-
-Earlier = Sequence[_Past]
+    @property
+    def all(self) -> tuple[Seen, ...]:
+        """Everything whose measurements count."""
+        return (*((self.base,) if self.base else ()), *self.base_repeats, *self.repeats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +68,23 @@ def judge_run(
         # Runs of one session, each on a device of its own, began together.
         if info.started_at != run.started_at
     ]
-    earlier = {info.number: info for info in found}
     others = () if found else candidates(store, run, ancestors=line, any_environment=True)
     measured = results(store, run)
-    past = _past(store, tuple(earlier.values())) if earlier else {}
+    past = Past(store, found)
+    picker = _Picker(run, line or (), others)
+    picked = [picker.pick(past.of(result.case.fingerprint)) for result in measured]
+    last = next((info for info in found if info.complete), None)
+    gone = _gone(measured, last, past) if run.complete and last is not None else ()
+    past.load([*(seen for pick in picked for seen in pick.all), *gone])
     settings = _Settings(thresholds, today)
     judged = [
-        _judge_case(result, run, past.get(result.case.fingerprint, ()), line, others, settings)
-        for result in measured
+        _judge_case(result, run, pick, past, settings)
+        for result, pick in zip(measured, picked, strict=True)
     ]
-    last = next((info for info in found if info.complete), None)
-    if run.complete and last is not None:
-        judged += _vanished(measured, last, past, settings)
+    judged += [
+        settings.judged(_side(past.result(seen), seen.info, _rule(seen.info)), None, None)
+        for seen in gone
+    ]
     cases = tuple(result.case for result in measured)
     notes = thresholds.complaints(cases, today, complete=run.complete)
     return Gate(run, tuple(judged), exit_code(item.verdict for item in judged), notes)
@@ -141,52 +150,36 @@ def _line(store: Store, run: RunInfo, ancestors: Sequence[str] | None) -> Sequen
     return (run.sha, *line) if run.checkout.dirty else line
 
 
-def _past(store: Store, infos: Sequence[RunInfo]) -> dict[str, Earlier]:
-    """Return the earlier results of each case; a history's results carry no device states."""
-    table = result_table(store, infos)
-    shared = {
-        (infos[run].number, table.case_keys[case])
-        for run, case, flag in zip(table.run, table.case, table.shared, strict=True)
-        if flag
-    }
-    return {
-        key: [_Past(info, result, (info.number, key) in shared) for info, result in found]
-        for key, found in histories(store, infos).items()
-    }
+class _Picker:
+    """Finds bases; most cases of a run have the same earlier runs, so one choice serves them."""
+
+    def __init__(self, run: RunInfo, line: Sequence[str], others: Sequence[RunInfo]) -> None:
+        self._run, self._others = run, others
+        self._choices: dict[tuple[object, ...], Choice] = {}
+        self._wanted = Wanted(
+            sha=f"{run.sha} with changes" if run.checkout.dirty and run.sha else run.sha,
+            ancestors=line,
+            gpu_model=run.gpu_model,
+            environment=run.environment_key,
+            device=run.device.uuid,
+        )
+
+    def pick(self, past: Sequence[Seen]) -> _Picked:
+        """Return the base among the earlier results of one case, and what counts as repeats."""
+        key = tuple((seen.info.number, seen.status, seen.shared) for seen in past)
+        if key not in self._choices:
+            known = [_candidate(seen.info, seen) for seen in past]
+            known += [_candidate(info, None) for info in self._others]
+            self._choices[key] = choose(known, self._wanted)
+        choice, run = self._choices[key], self._run
+        base = next((seen for seen in past if seen.info.run_id == choice.run_id), None)
+        if base is None:
+            return _Picked(choice)
+        same = base.info.sha == run.sha or run.checkout.dirty
+        return _Picked(choice, base, _repeats(past, base.info), () if same else _repeats(past, run))
 
 
-def _judge_case(
-    result: Result,
-    run: RunInfo,
-    past: Earlier,
-    line: Sequence[str] | None,
-    others: Sequence[RunInfo],
-    settings: _Settings,
-) -> Judged:
-    choice = _choose(past, run, line, others)
-    base, repeats = _base(choice, past, run)
-    head = _side(result, run, repeats=repeats)
-    # What was passed over explains why there is no baseline.
-    passed_over = (choice.rule,) if base is None and choice.excluded else ()
-    return settings.judged(base, head, result, passed_over)
-
-
-def _choose(
-    past: Earlier, run: RunInfo, line: Sequence[str] | None, others: Sequence[RunInfo]
-) -> Choice:
-    known = [_candidate(earlier.info, earlier) for earlier in past]
-    known += [_candidate(info, None) for info in others]
-    wanted = Wanted(
-        sha=f"{run.sha} with changes" if run.checkout.dirty and run.sha else run.sha,
-        ancestors=line or (),
-        gpu_model=run.gpu_model,
-        environment=run.environment_key,
-        device=run.device.uuid,
-    )
-    return choose(known, wanted)
-
-
-def _candidate(info: RunInfo, earlier: _Past | None) -> Candidate:
+def _candidate(info: RunInfo, seen: Seen | None) -> Candidate:
     return Candidate(
         run_id=info.run_id,
         sha=info.sha,
@@ -195,35 +188,39 @@ def _candidate(info: RunInfo, earlier: _Past | None) -> Candidate:
         environment=info.environment_key,
         device=info.device.uuid,
         dirty=info.checkout.dirty,
-        throttled=earlier is not None and throttled(earlier.result),
-        shared=earlier is not None and earlier.shared,
-        incorrect=earlier is not None and incorrect(earlier.result),
+        throttled=seen is not None and seen.throttled,
+        shared=seen is not None and seen.shared,
+        incorrect=seen is not None and seen.incorrect,
     )
 
 
-def _base(choice: Choice, past: Earlier, run: RunInfo) -> tuple[Side | None, tuple[Result, ...]]:
-    """Return the base with its repeats, and earlier results that count as repeats of the head."""
-    chosen = next((earlier for earlier in past if earlier.info.run_id == choice.run_id), None)
-    if chosen is None:
-        return None, ()
-    info = chosen.info
-    repeats = _repeats(past, info, but=info)
-    base = _side(chosen.result, info, choice.rule, repeats=repeats)
-    same = info.sha == run.sha or run.checkout.dirty
-    return base, () if same else _repeats(past, run, but=run)
-
-
-def _repeats(past: Earlier, run: RunInfo, *, but: RunInfo) -> tuple[Result, ...]:
-    """Return usable results of the same commit on the same device, from other processes."""
+def _repeats(past: Sequence[Seen], run: RunInfo) -> tuple[Seen, ...]:
+    """Return usable results of the run's commit on its device, from other processes."""
     return tuple(
-        earlier.result
-        for earlier in past
-        if earlier.info.number != but.number
-        and earlier.info.sha == run.sha
-        and earlier.info.device.uuid == run.device.uuid
-        and not earlier.shared
-        and usable([earlier.result])
+        seen
+        for seen in past
+        if seen.info.number != run.number
+        and seen.info.sha == run.sha
+        and seen.info.device.uuid == run.device.uuid
+        and seen.usable
     )
+
+
+def _judge_case(
+    result: Result, run: RunInfo, picked: _Picked, past: Past, settings: _Settings
+) -> Judged:
+    head = _side(result, run, repeats=tuple(map(past.result, picked.repeats)))
+    if picked.base is None:
+        # What was passed over explains why there is no baseline.
+        told = (picked.choice.rule,) if picked.choice.excluded else ()
+        return settings.judged(None, head, result, told)
+    base = _side(
+        past.result(picked.base),
+        picked.base.info,
+        picked.choice.rule,
+        repeats=tuple(map(past.result, picked.base_repeats)),
+    )
+    return settings.judged(base, head, result)
 
 
 def _side(result: Result, run: RunInfo, rule: str = "", repeats: tuple[Result, ...] = ()) -> Side:
@@ -238,27 +235,18 @@ def _side(result: Result, run: RunInfo, rule: str = "", repeats: tuple[Result, .
     )
 
 
-def _vanished(
-    measured: Sequence[Result],
-    last: RunInfo,
-    past: Mapping[str, Earlier],
-    settings: _Settings,
-) -> list[Judged]:
-    """Return a verdict for each case that the last complete run had and this complete run lacks.
+def _gone(measured: Sequence[Result], last: RunInfo, past: Past) -> list[Seen]:
+    """Return what the last complete run had and this complete run lacks.
 
     Only within the cache modes that this run measured: another mode was not asked for.
     """
     modes = {result.case.cache for result in measured}
     here = {result.case.fingerprint for result in measured}
-    gone = [
-        earlier
-        for key, found in past.items()
-        if key not in here
-        for earlier in found
-        if earlier.info.number == last.number and earlier.result.case.cache in modes
+    return [
+        seen
+        for key, seen in past.of_run(last).items()
+        if key not in here and seen.case.cache in modes
     ]
-    rule = _rule(last)
-    return [settings.judged(_side(e.result, e.info, rule), None, None) for e in gone]
 
 
 def _rule(info: RunInfo) -> str:
