@@ -43,6 +43,8 @@ def test_history_holds_steps_reruns_and_dirty_runs(tmp_path: Path) -> None:
         assert any(run.checkout.dirty for run in runs)
         assert len({run.sha for run in runs}) == 90
         assert len({run.environment_key for run in runs}) == 2
+        newest = queries.find_run(store, "latest")
+        assert len(queries.ancestors(store, newest.sha or "")) == 89
         listed = queries.series_list(store, gpu_model="NVIDIA H200")
         series = [queries.series(store, info.case_key, "NVIDIA H200") for info in listed[:80]]
         changes = [abs(s.median_s[-10:].mean() / s.median_s[:10].mean() - 1) for s in series]
