@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dashboard.data import cached, day, label
-from dashboard.levels import Course, Step, default_detector, steps
+from dashboard.levels import Course, Step, steps
+from dashboard.session import thresholds
 from dashboard.text import ABSENT, plain
 from tracker import queries
 from tracker.model import Commit, VerdictKind
@@ -93,7 +94,7 @@ def _steps(table: ResultTable, case: int) -> Iterator[tuple[RunInfo, RunInfo, St
         device=[run.device.uuid for run in runs],
         status=table.status[mine].tolist(),
     )
-    for step in steps(course, default_detector()):
+    for step in steps(course, thresholds().policy):
         yield runs[step.index], runs[step.previous], step
 
 

@@ -13,8 +13,9 @@ from dashboard import data
 from dashboard.charts.base import MAX_MARKS
 from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
-from dashboard.levels import TRUSTED, Course, baseline, default_detector, steps
+from dashboard.levels import TRUSTED, Course, baseline, steps
 from dashboard.metrics import Metric, change
+from dashboard.session import thresholds
 from dashboard.text import ABSENT, plain, short
 from tracker.model import Commit, VerdictKind
 from tracker.queries import RunInfo, Series
@@ -148,7 +149,7 @@ def _part(
 
 def _baseline(series: Series, metric: Metric) -> Floats:
     course = course_of(series)
-    return baseline(course, steps(course, default_detector()), values(series, metric)[0])
+    return baseline(course, steps(course, thresholds().policy), values(series, metric)[0])
 
 
 def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
@@ -195,7 +196,7 @@ def level_changes(several: Sequence[Series], frame: pd.DataFrame, group: int) ->
     for series in several:
         part = frame[frame["case_key"] == series.case.fingerprint]
         rows_by_run = {str(row["run_id"]): row for row in part.to_dict("records")}
-        for step in steps(course_of(series), default_detector()):
+        for step in steps(course_of(series), thresholds().policy):
             row = rows_by_run.get(str(series.run_id[step.index]))
             if row is None:
                 continue

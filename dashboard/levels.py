@@ -7,18 +7,19 @@ about a percent in time.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tracker.stats.change_point import change_points
+from tracker.verdict import Policy
+
 Floats = NDArray[np.float64]
-_DETECTOR = "tracker.stats.change_point"
 # Fewer results than this have no level to leave.
 _SHORTEST = 4
+_USUAL = Policy()
 TRUSTED = ("ok", "noisy")
 
 
@@ -28,6 +29,10 @@ class Found(Protocol):
     @property
     def index(self) -> int:
         """Place of the first value of the new level."""
+
+    @property
+    def effect(self) -> float:
+        """Relative change of the searched values."""
 
     @property
     def p_value(self) -> float:
@@ -68,31 +73,24 @@ class Course:
     status: Sequence[str]
 
 
-def available() -> bool:
-    """Return whether this version can search for change points."""
-    return find_spec(_DETECTOR) is not None
+def steps(course: Course, policy: Policy = _USUAL, detect: Detector = change_points) -> list[Step]:
+    """Return the changes of level, in order.
 
-
-def default_detector() -> Detector | None:
-    """Return the tracker's own detector, None in a version without one."""
-    if not available():
-        return None
-    found: Detector = import_module(_DETECTOR).change_points
-    return found
-
-
-def steps(course: Course, detect: Detector | None) -> list[Step]:
-    """Return the changes of level, in order."""
+    As with verdicts, a change must be both surer than chance and large enough to matter.
+    """
     found: list[Step] = []
-    if detect is None:
-        return found
     for part in _comparable(course):
         boards = {course.device[i] for i in part}
         source = course.copy_fraction if len(boards) > 1 else course.bandwidth
         values = source[part]
         if part.size < _SHORTEST or not np.isfinite(values).all():
             continue
-        found += _steps(part, values, course.bandwidth[part], detect)
+        points = [
+            point
+            for point in detect(values.tolist())
+            if point.p_value <= 1 - policy.confidence and abs(point.effect) >= policy.minimal_effect
+        ]
+        found += _steps(part, values, course.bandwidth[part], points)
     return sorted(found, key=lambda step: step.index)
 
 
@@ -106,9 +104,9 @@ def _comparable(course: Course) -> list[NDArray[np.int64]]:
 
 
 def _steps(
-    part: NDArray[np.int64], values: Floats, bandwidth: Floats, detect: Detector
+    part: NDArray[np.int64], values: Floats, bandwidth: Floats, found: Sequence[Found]
 ) -> list[Step]:
-    points = sorted(detect(values.tolist()), key=lambda point: point.index)
+    points = sorted(found, key=lambda point: point.index)
     edges = [0, *(point.index for point in points), values.size]
     rates = [float(np.median(bandwidth[a:b])) for a, b in pairwise(edges)]
     levels = [float(np.median(values[a:b])) for a, b in pairwise(edges)]

@@ -127,15 +127,6 @@ def same_run() -> Notice:
     return Notice("Both sides are the same run", "Choose another base.", tone=Tone.WARNING)
 
 
-def no_detector() -> Notice:
-    """Return what to say in a version that cannot search for change points."""
-    return Notice(
-        "Change points are not searched",
-        "This installation lacks the search; series and comparisons work without it.",
-        tone=Tone.WARNING,
-    )
-
-
 def no_roofline() -> Notice:
     """Return what to say where nothing can be placed under a roof."""
     return Notice(

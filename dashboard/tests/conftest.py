@@ -7,7 +7,6 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import levels
 from dashboard.session import STORE_VARIABLE, open_store
 from dashboard.tests.runs import Plan, runs
 from tracker.model import Run
@@ -33,12 +32,6 @@ def fill(path: Path, found: Iterator[Run]) -> str:
 def full_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store of two GPU models and thirty commits with everything planted."""
     return fill(tmp_path_factory.mktemp("store") / "full.db", runs(Plan(measurements=12)))
-
-
-@pytest.fixture
-def detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search for change points by the plain search of these tests."""
-    monkeypatch.setattr(levels, "_DETECTOR", "dashboard.tests.detector")
 
 
 @pytest.fixture

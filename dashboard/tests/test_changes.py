@@ -26,8 +26,6 @@ from dashboard.tests.test_hostile import HOSTILE
 from tracker.store import Store
 from tracker.store.people import Triage, TriageState, add_triage, triage_log
 
-pytestmark = pytest.mark.usefixtures("detector")
-
 
 @pytest.fixture
 def own_store(full_store: str, tmp_path: Path) -> str:

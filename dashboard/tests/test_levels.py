@@ -12,6 +12,7 @@ from dashboard.levels import Course, Detector, baseline, steps
 @dataclass(frozen=True)
 class Point:
     index: int
+    effect: float = -0.05
     p_value: float = 1e-9
 
 
@@ -20,6 +21,15 @@ def at(*places: int) -> Detector:
 
     def detect(values: Sequence[float]) -> list[Point]:
         return [Point(place) for place in places if place < len(values)]
+
+    return detect
+
+
+def giving(point: Point) -> Detector:
+    """Return a detector that finds this point in every series."""
+
+    def detect(values: Sequence[float]) -> list[Point]:
+        return [point]
 
     return detect
 
@@ -37,7 +47,7 @@ def course(bandwidth: Sequence[float], **other: Sequence[str]) -> Course:
 
 
 def test_a_step_has_both_levels_and_its_size() -> None:
-    (step,) = steps(course([4e12] * 5 + [3.8e12] * 5), at(5))
+    (step,) = steps(course([4e12] * 5 + [3.8e12] * 5), detect=at(5))
     assert (step.index, step.previous) == (5, 4)
     assert step.effect == pytest.approx(-0.05)
     assert (step.before, step.after) == (4e12, 3.8e12)
@@ -45,47 +55,49 @@ def test_a_step_has_both_levels_and_its_size() -> None:
 
 
 def test_a_change_that_was_undone_does_not_last() -> None:
-    down, up = steps(course([4.0] * 4 + [3.0] * 4 + [4.0] * 4), at(4, 8))
+    down, up = steps(course([4.0] * 4 + [3.0] * 4 + [4.0] * 4), detect=at(4, 8))
     assert not down.lasting
     assert up.lasting
 
 
 def test_a_half_recovery_still_lasts() -> None:
-    first, _ = steps(course([4.0] * 4 + [3.0] * 4 + [3.4] * 4), at(4, 8))
+    first, _ = steps(course([4.0] * 4 + [3.0] * 4 + [3.4] * 4), detect=at(4, 8))
     assert first.lasting
 
 
 def test_results_that_are_not_trusted_are_left_out_and_indices_stay() -> None:
     status = ["ok"] * 3 + ["incorrect"] + ["noisy"] * 2 + ["ok"] * 4
     rates = [4.0] * 3 + [np.nan] + [4.0] * 2 + [3.0] * 4
-    (step,) = steps(course(rates, status=status), at(5))
+    (step,) = steps(course(rates, status=status), detect=at(5))
     assert (step.index, step.previous) == (6, 5)
 
 
 def test_environments_are_searched_apart() -> None:
     both = course([4.0] * 4 + [3.0] * 4, environment=["a"] * 4 + ["b"] * 4)
-    assert steps(both, at(4)) == []
+    assert steps(both, detect=at(4)) == []
 
 
 def test_several_boards_are_searched_by_the_fraction_of_copy() -> None:
     rates = np.array([4.0e12] * 5 + [3.96e12] * 5)
     boards = Course(rates, np.full(10, 0.97), ["e"] * 10, ["a"] * 5 + ["b"] * 5, ["ok"] * 10)
-    (step,) = steps(boards, at(5))
+    (step,) = steps(boards, detect=at(5))
     assert step.effect == pytest.approx(0.0)
 
 
 def test_short_series_have_no_level_to_leave() -> None:
-    assert steps(course([4.0, 4.0, 3.0]), at(2)) == []
+    assert steps(course([4.0, 4.0, 3.0]), detect=at(2)) == []
 
 
-def test_without_a_detector_nothing_is_found() -> None:
-    assert steps(course([4.0] * 5 + [3.0] * 5), None) == []
+def test_doubtful_and_tiny_changes_are_left_out() -> None:
+    rates = course([4.0] * 5 + [3.8] * 5)
+    for point in (Point(5, p_value=0.01), Point(5, effect=-0.001)):
+        assert steps(rates, detect=giving(point)) == []
 
 
 def test_the_baseline_is_the_median_of_each_level() -> None:
     status = ["ok"] * 4 + ["error"] + ["ok"] * 5
     whole = course([4.0, 4.1, 4.0, 3.9, np.nan, 3.0, 3.1, 3.0, 2.9, 3.0], status=status)
-    level = baseline(whole, steps(whole, at(4)), whole.bandwidth)
+    level = baseline(whole, steps(whole, detect=at(4)), whole.bandwidth)
     assert level[:4].tolist() == [4.0] * 4
     assert np.isnan(level[4])
     assert level[5:].tolist() == [3.0] * 5

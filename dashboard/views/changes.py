@@ -5,14 +5,13 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import changes, data, details, exports, facts, filters, history, layout, notices
+from dashboard import changes, data, details, exports, facts, filters, history, layout
 from dashboard.charts.series import series_chart
 from dashboard.commands import bisect
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU, KERNEL, Facet
 from dashboard.history import Window
 from dashboard.layout import Parameters, View
-from dashboard.levels import available
 from dashboard.metrics import BANDWIDTH
 from dashboard.pages import CHANGES
 from dashboard.session import triage_allowed
@@ -27,8 +26,6 @@ _LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    if not available():
-        notices.show(notices.no_detector(), view.colours)
     names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         gpu = filters.choose_named(GPU, names, view.address)
