@@ -1,0 +1,36 @@
+"""A store's runs as shipped files: the same runs come back, marked, the planted one by its commit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tracker.demo import planted, recorded_runs
+from tracker.demo.ship import NOTE, main, ship
+from tracker.store import Store
+from tracker.tests.factory import make_run, sha
+
+
+def fill(path: Path) -> str:
+    address = f"sqlite:///{path}"
+    with Store.open(address) as store:
+        for number in (1, 2):
+            store.record(make_run(f"run-0000000{number}", number))
+    return address
+
+
+def test_shipped_runs_are_the_stored_ones_marked_as_demo(tmp_path: Path) -> None:
+    address = fill(tmp_path / "a.db")
+    ship(address, tmp_path, planted=sha(2)[:10])
+    first, second = recorded_runs(tmp_path)
+    assert first == replace(make_run("run-00000001", 1), demo=True)
+    assert second == replace(make_run("run-00000002", 2), demo=True, notes=("first", NOTE))
+    assert planted((first, second)) == (NOTE,)
+
+
+def test_the_same_store_gives_the_same_bytes(tmp_path: Path) -> None:
+    address = fill(tmp_path / "a.db")
+    before = [path.read_bytes() for path in ship(address, tmp_path, None)]
+    assert [path.read_bytes() for path in ship(address, tmp_path, None)] == before
+
+
+def test_a_store_that_is_not_there_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    assert main([f"sqlite:///{tmp_path}/none.db", str(tmp_path)]) == 2
