@@ -1,0 +1,89 @@
+"""`bandwatch init`: make another repository ready."""
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from tracker import git
+from tracker.cli.options import emit
+from tracker.errors import GitError
+from tracker.loop.init import LABELS, Done, Outcome, Wishes, init
+from tracker.report.document import Column, Document, Kind, Row, Table
+from tracker.report.formats import Format
+
+COLUMNS = (Column("file", "file", Kind.CODE), Column("outcome", "outcome", Kind.WORD))
+_LABELS = re.compile(r"[\w.-]+(\s*,\s*[\w.-]+)*")
+_BRANCH = re.compile(r"[\w./-]+")
+_NEXT = (
+    (
+        "put your kernel into perf/test_example.py, then: pytest (checks it), pytest --benchmark "
+        "(times it, records it, judges it)"
+    ),
+    "commit the files; a second run has the first one as its baseline",
+    (
+        "for CI: a runner with the labels in the workflow, the environments gpu-bench and "
+        "gpu-bench-review, in each the secret BANDWATCH_STORE, a URL of a PostgreSQL store"
+    ),
+    "how to make that runner safe: docs/self-hosted-runner.md of Bandwatch",
+)
+
+
+@click.command("init", short_help="Make another repository ready: settings, workflow, example.")
+@click.option(
+    "--labels",
+    default=LABELS,
+    show_default=True,
+    help="Labels of your GPU runner, separated by commas.",
+)
+@click.option("--branch", help="The branch whose history is kept.  [default: the one checked out]")
+@click.option("--hook", is_flag=True, help="Also measure before each push: a pre-push hook.")
+@click.option("--force", is_flag=True, help="Replace files of yours without asking.")
+def command(*, labels: str, branch: str | None, hook: bool, force: bool) -> int:
+    """Write settings, a workflow and an example of a measured kernel into this repository.
+
+    A file that is there already is kept unless you say otherwise when asked; without a terminal to
+    ask on, it is kept. pyproject.toml and .gitignore are only added to.
+
+    Example: bandwatch init
+    """
+    if not _LABELS.fullmatch(labels):
+        raise click.BadParameter(f"{labels!r} are no labels", param_hint="--labels")
+    chosen = branch or _current(Path.cwd())
+    if not _BRANCH.fullmatch(chosen):
+        raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
+    wishes = Wishes(labels, chosen, hook)
+    done = init(Path.cwd(), wishes, lambda name: force or _ask(name))
+    return emit(_document(done), Format.TEXT)
+
+
+def _current(root: Path) -> str:
+    try:
+        return git.checkout(root, {}).branch or "main"
+    except GitError:
+        return "main"
+
+
+def _ask(name: str) -> bool:
+    return sys.stdin.isatty() and click.confirm(f"{name} is there already; replace it?")
+
+
+def _document(done: tuple[Done, ...]) -> Document:
+    changed = sum(item.outcome in {Outcome.WRITTEN, Outcome.EXTENDED} for item in done)
+    kept = [item.path for item in done if item.outcome is Outcome.KEPT]
+    notes = (*_NEXT, *(f"{name} is yours and was kept; --force replaces it" for name in kept))
+    return Document(
+        kind="init",
+        title="",
+        summary=f"{changed} of {len(done)} files written or extended",
+        facts={"changed": changed, "kept": len(kept)},
+        tables=(
+            Table(
+                "files",
+                COLUMNS,
+                tuple(Row({"file": item.path, "outcome": item.outcome.value}) for item in done),
+            ),
+        ),
+        notes=notes,
+    )

@@ -1,0 +1,180 @@
+"""What `bandwatch init` writes: valid, safe, and never over somebody's own file."""
+
+import os
+import shutil
+import subprocess
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracker.loop.init import EXAMPLE, WORKFLOW, Outcome, Wishes, init, workflow
+from tracker.tests.loop import fake
+from tracker.tests.loop.conftest import Command
+from tracker.tests.test_workflows import ROOT, bandwatch_commands, reported_outputs, tool, zizmor
+from tracker.tests.workflow_rules import Repository, check
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "theirs"
+    root.mkdir()
+    fake.git(root, "init", "--quiet", "--initial-branch=trunk")
+    fake.commit(root, "First", {"README": "theirs"})
+    monkeypatch.chdir(root)
+    return root
+
+
+def no(name: str) -> bool:
+    del name
+    return False
+
+
+def test_everything_is_written_into_an_empty_repository(project: Path, bandwatch: Command) -> None:
+    answer = bandwatch("init")
+    assert answer.code == 0
+    assert "4 of 4 files" in answer.out
+    settings = tomllib.loads((project / "pyproject.toml").read_text())
+    assert settings["tool"]["bandwatch"]["suite"] == ["perf"]
+    assert (project / EXAMPLE).is_file()
+    assert "refs/heads/trunk" in (project / WORKFLOW).read_text()
+    assert "@" not in (project / WORKFLOW).read_text().replace("uses: ", "").split("jobs:")[0]
+
+
+def test_a_second_call_changes_nothing(project: Path, bandwatch: Command) -> None:
+    bandwatch("init")
+    before = {
+        p: p.read_bytes() for p in project.rglob("*") if p.is_file() and ".git/" not in str(p)
+    }
+    assert "0 of 4 files" in bandwatch("init").out
+    assert {p: p.read_bytes() for p in before} == before
+
+
+def test_files_of_theirs_are_kept_and_settings_are_added_to(project: Path) -> None:
+    (project / "perf").mkdir()
+    (project / EXAMPLE).write_text("# precious\n")
+    (project / "pyproject.toml").write_text('[project]\nname = "theirs"\nversion = "1"\n')
+    (project / ".gitignore").write_text("build/")
+    done = {item.path: item.outcome for item in init(project, Wishes(), no)}
+    assert done[EXAMPLE] is Outcome.KEPT
+    assert (project / EXAMPLE).read_text() == "# precious\n"
+    assert done["pyproject.toml"] is Outcome.EXTENDED
+    settings = tomllib.loads((project / "pyproject.toml").read_text())
+    assert settings["project"]["name"] == "theirs"
+    assert (project / ".gitignore").read_text() == "build/\n.bandwatch/\n"
+
+
+def test_a_file_is_replaced_when_they_say_so(project: Path) -> None:
+    (project / "perf").mkdir()
+    (project / EXAMPLE).write_text("# old\n")
+    asked: list[str] = []
+
+    def yes(name: str) -> bool:
+        asked.append(name)
+        return True
+
+    init(project, Wishes(), yes)
+    assert asked == [EXAMPLE]
+    assert "gpu_benchmark" in (project / EXAMPLE).read_text()
+
+
+def test_broken_settings_are_told_and_nothing_is_written(project: Path, bandwatch: Command) -> None:
+    (project / "pyproject.toml").write_text("[tool\n")
+    answer = bandwatch("init")
+    assert answer.code == 2
+    assert "correct the file" in answer.err
+    assert not (project / WORKFLOW).exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--labels", "gpu]\n  evil: x"),
+        ("--branch", "a'b"),
+        ("--labels", "${{ x }}"),
+        ("--labels", ""),
+    ],
+)
+def test_values_that_could_break_out_of_the_workflow_are_refused(
+    project: Path, bandwatch: Command, arguments: tuple[str, str]
+) -> None:
+    assert bandwatch("init", *arguments).code == 2
+    assert not (project / WORKFLOW).exists()
+
+
+def written(project: Path) -> Repository:
+    """Return what a repository looks like to the workflow checks after `init`."""
+    init(project, Wishes(), no)
+    (project / ".github/actionlint.yaml").write_text("self-hosted-runner:\n  labels: [gpu]\n")
+    (project / "docs").mkdir()
+    (project / "docs/self-hosted-runner.md").write_text("`BANDWATCH_STORE`")
+    (project / "Makefile").write_text("")
+    return Repository(project, bandwatch_commands(), reported_outputs())
+
+
+def test_the_workflow_has_no_finding(project: Path) -> None:
+    assert check(written(project)) == []
+    assert zizmor(project) == []
+    schema = tool(
+        "check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW, cwd=project
+    )
+    assert schema.returncode == 0, schema.stdout
+
+
+def test_a_fault_in_the_workflow_would_be_found(project: Path) -> None:
+    found = written(project)
+    path = project / WORKFLOW
+    path.write_text(
+        path.read_text().replace("steps.name.outputs.report", "steps.nome.outputs.report")
+    )
+    assert check(replace(found)) != []
+
+
+def test_the_workflow_pins_what_ours_pins(project: Path) -> None:
+    ours = "".join(p.read_text() for p in (ROOT / ".github/workflows").glob("*.yml"))
+    theirs = workflow(Wishes())
+    pins = [line.partition("uses: ")[2] for line in theirs.splitlines() if "uses: " in line]
+    assert pins
+    assert [pin for pin in pins if pin not in ours] == []
+
+
+def push(root: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(root.parent / "bin"), os.environ["PATH"]])
+    return subprocess.run(
+        ["git", "-C", str(root), "push", "--quiet", "origin", "HEAD"],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, False), (3, True), (4, True)])
+def test_the_hook_stops_a_push_for_a_regression_only(
+    project: Path, bandwatch: Command, code: int, passes: bool
+) -> None:
+    remote = project.parent / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
+    fake.git(project, "remote", "add", "origin", str(remote))
+    assert ".git/hooks/pre-push" in bandwatch("init", "--hook").out
+    tools = project.parent / "bin"
+    tools.mkdir()
+    (tools / "bandwatch").write_text(f'#!/bin/sh\necho "$@" >{tools}/called\nexit {code}\n')
+    (tools / "bandwatch").chmod(0o755)
+    done = push(project)
+    assert (done.returncode == 0) is passes, done.stderr
+    assert (tools / "called").read_text() == "ci --quick\n"
+    if not passes:
+        assert "--no-verify" in done.stderr
+
+
+def test_a_hook_of_theirs_is_kept(project: Path, bandwatch: Command) -> None:
+    hook = project / ".git/hooks/pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n# theirs\n")
+    bandwatch("init", "--hook")
+    assert "theirs" in hook.read_text()
+    bandwatch("init", "--hook", "--force")
+    assert "bandwatch ci" in hook.read_text()
+    assert shutil.which("sh")
