@@ -97,7 +97,8 @@ def _runs(cost: Callable[[Result], float | None], results: Iterable[Result]) -> 
 
 
 def _measured(result: Result) -> bool:
-    return bool(result.measurements_s) and all(isfinite(v) and v > 0 for v in result.measurements_s)
+    sample = result.measurements_s
+    return bool(sample) and all(map(isfinite, sample)) and min(sample) > 0
 
 
 def _time(result: Result) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -52,15 +53,29 @@ def log_median(measurements: Sequence[float]) -> LogMedian:
     Source: Maritz and Jarrett, A note on estimating the variance of the sample median, JASA 73
     (1978).
     """
+    return _log_median(tuple(measurements))
+
+
+# A judgement asks for the same few samples a dozen times.
+@lru_cache(maxsize=256)
+def _log_median(measurements: tuple[float, ...]) -> LogMedian:
     logs = np.sort(np.log(_checked(measurements)))
     n = logs.size
-    edges = betainc((n + 1) / 2, (n + 1) / 2, np.linspace(0.0, 1.0, n + 1))
-    weights = np.diff(edges)
+    weights = _weights(n)
     centre = float(weights @ logs)
     variance = float(weights @ (logs - centre) ** 2)
     q1, median, q3 = (float(q) for q in np.quantile(logs, (0.25, 0.5, 0.75)))
     error = float(np.hypot(np.sqrt(variance), _tick(logs) / np.sqrt(12.0)))
     return LogMedian(median, error, (q3 - q1) * IQR_TO_SD, n)
+
+
+@lru_cache(maxsize=256)
+def _weights(n: int) -> Array:
+    """Return the share of resamples whose median is each of `n` sorted values."""
+    edges = betainc((n + 1) / 2, (n + 1) / 2, np.linspace(0.0, 1.0, n + 1))
+    weights: Array = np.diff(edges)
+    weights.flags.writeable = False
+    return weights
 
 
 def _tick(logs: Array) -> float:
