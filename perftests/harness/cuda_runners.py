@@ -33,6 +33,7 @@ _TIMER_STEP_S = 32e-9
 """Step of an event's time stamp on Hopper, seen in recorded data."""
 _RESOLUTION = 1e-3
 _LARGEST_GROUP = 16
+_QUARTER = 4
 MOST_LAUNCHES = 4096
 """Launches in one batch at most; the driver's queue blocks the host well before."""
 
@@ -71,7 +72,7 @@ class _EventPairs:
 
 
 class ColdRunner:
-    """One flushed launch between two events; `group` launches averaged into one measurement."""
+    """One flushed launch between two events; `group` launches make one measurement."""
 
     def __init__(self, device: CudaDevice, launches: Sequence[Callable[[], object]]) -> None:
         self._device = device
@@ -79,13 +80,13 @@ class ColdRunner:
         self._pairs = _EventPairs(device)
         self._spin_ns = device.settle_ns
         self.group = 1
-        """How many launches one measurement averages."""
+        """How many launches one measurement is the midmean of: 1 or a multiple of four."""
         self._turn = 0
 
     @property
     def timer(self) -> str:
-        """Name of the timer as stored: mean of how many launches, if more than one."""
-        return "cuda_event_cold" + (f"_x{self.group}" if self.group > 1 else "")
+        """Name of the timer as stored: midmean of how many launches, if more than one."""
+        return "cuda_event_cold" + (f"_mid{self.group}" if self.group > 1 else "")
 
     def batch(self, count: int) -> Batch:
         """Enqueue and time `count` measurements, then wait for them."""
@@ -97,12 +98,8 @@ class ColdRunner:
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         if sum(late) > _LATE_SHARE * launches:
             self._spin_ns = min(2 * self._spin_ns, _LONGEST_SPIN_NS)
-        whole = len(good) - len(good) % self.group
-        grouped = [
-            sum(good[at : at + self.group]) / self.group for at in range(0, whole, self.group)
-        ]
         busy = self._pairs.span_s()
-        return Batch(grouped, self._pairs.clock_hz(launches), sum(late), busy)
+        return Batch(midmeans(good, self.group), self._pairs.clock_hz(launches), sum(late), busy)
 
     def _enqueue(self, pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]]) -> list[bool]:
         device, kernels = self._device, self._device.kernels
@@ -134,12 +131,29 @@ class ColdRunner:
             launch()
 
     def tune(self, estimate_s: float) -> None:
-        """Average enough launches to bring the timer's step to 0.1 % of one.
+        """Group enough launches to bring the timer's step to 0.1 % of one.
 
         It is 0.7 % of a 4.5 us kernel: the median of single launches would jump by that.
         """
         wanted = ceil(_TIMER_STEP_S / (_RESOLUTION * estimate_s))
-        self.group = max(1, min(_LARGEST_GROUP, wanted))
+        fours = _QUARTER * ceil(wanted / _QUARTER)
+        self.group = 1 if wanted <= 1 else min(_LARGEST_GROUP, fours)
+
+
+def midmeans(seconds: Sequence[float], group: int) -> list[float]:
+    """Return the mean of the middle half of each `group` values, a rest left out.
+
+    Unlike the mean it does not follow the few launches that took long, so its median stays that of
+    single launches, and its steps are finer than the timer's.
+    """
+    if group == 1:
+        return list(seconds)
+    cut = group // _QUARTER
+    found = []
+    for at in range(0, len(seconds) - group + 1, group):
+        middle = sorted(seconds[at : at + group])[cut : group - cut]
+        found.append(sum(middle) / len(middle))
+    return found
 
 
 class GraphRunner:

@@ -48,7 +48,7 @@ def test_another_mode_or_size_is_measured_anew(monkeypatch: pytest.MonkeyPatch) 
     yardstick.copy(1 << 20, "hot")
     yardstick.copy(1 << 20, "cold")
     yardstick.copy(1 << 21, "hot")
-    assert seen == ["host_clock_hot", "host_clock_cold", "host_clock_hot"]
+    assert seen == ["host_clock_hot"] * 2 + ["host_clock_cold"] * 2 + ["host_clock_hot"] * 2
 
 
 def test_the_rate_counts_every_array(monkeypatch: pytest.MonkeyPatch) -> None:
