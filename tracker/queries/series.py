@@ -83,26 +83,29 @@ class Series:
 
 
 _RUN = (RunRow.id, RunRow.run_id, RunRow.commit_id, RunRow.branch, RunRow.started, RunRow.dirty)
+_NUMBERS = (
+    "median_s",
+    "mean_s",
+    "min_s",
+    "max_s",
+    "q1_s",
+    "q3_s",
+    "stddev_s",
+    "bytes_moved",
+    "copy_bytes_per_s",
+    "median_cycles",
+)
 _COLUMNS = (
     *_RUN,
     RunRow.complete,
     RunRow.environment_id,
     RunRow.device_id,
-    FactsRow.code_fingerprint,
+    ResultRow.facts_id,
     ResultRow.id,
     ResultRow.status,
     ResultRow.shared,
     ResultRow.count,
-    ResultRow.median_s,
-    ResultRow.mean_s,
-    ResultRow.min_s,
-    ResultRow.max_s,
-    ResultRow.q1_s,
-    ResultRow.q3_s,
-    ResultRow.stddev_s,
-    ResultRow.bytes_moved,
-    ResultRow.copy_bytes_per_s,
-    ResultRow.median_cycles,
+    *(getattr(ResultRow, name) for name in _NUMBERS),
 )
 
 
@@ -128,7 +131,6 @@ def series(
         query = (
             select(*_COLUMNS)
             .join(RunRow, RunRow.id == ResultRow.run_id)
-            .join(FactsRow, FactsRow.id == ResultRow.facts_id)
             .where(ResultRow.case_id == case_id, RunRow.gpu_model_id == model_id)
         )
         if not dirty:
@@ -140,13 +142,14 @@ def series(
         if environment_key is not None:
             same = select(EnvironmentRow.id).where(EnvironmentRow.fingerprint == environment_key)
             query = query.where(RunRow.environment_id.in_(same))
-        rows = [tuple(row) for row in connection.execute(query)]
+        rows = connection.execute(query).all()
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
+        code = _code_fingerprints(connection, columns)
         commits = graph(store, connection)
         kept = _in_commit_order(columns, commits)
         kept = kept if last is None else kept[max(0, kept.size - last) :]
         known = environments(connection, set(columns[7]))
-    return _columns(case, gpu_model, columns, kept, commits, known)
+    return _columns(case, gpu_model, columns, kept, commits, known, code)
 
 
 def _identify(
@@ -185,6 +188,17 @@ def _in_commit_order(columns: Sequence[Sequence[Any]], commits: Graph) -> NDArra
     return np.lexsort((np.array(numbers, dtype=np.int64), started, places)).astype(np.int64)
 
 
+def _code_fingerprints(
+    connection: Connection, columns: Sequence[Sequence[Any]]
+) -> dict[int, str | None]:
+    """Return the code's fingerprint by facts; few facts stand behind many results."""
+    found: dict[int, str | None] = {}
+    for chunk in chunks(set(columns[9])):
+        query = select(FactsRow.id, FactsRow.code_fingerprint).where(FactsRow.id.in_(chunk))
+        found |= {row.id: row.code_fingerprint for row in connection.execute(query)}
+    return found
+
+
 def _columns(
     case: Case,
     gpu_model: str,
@@ -192,9 +206,10 @@ def _columns(
     kept: NDArray[np.int64],
     commits: Graph,
     known: dict[int, Environment],
+    code: dict[int, str | None],
 ) -> Series:
     numbers, run_ids, commit_ids, branches, starts, dirty = columns[: len(_RUN)]
-    complete, environment_ids, devices, code, result_ids, status, shared, count = columns[6:14]
+    complete, environment_ids, devices, facts, result_ids, status, shared, count = columns[6:14]
     index = {number: place for place, number in enumerate(known)}
 
     def text(values: Sequence[str | None]) -> NDArray[np.str_]:
@@ -224,20 +239,12 @@ def _columns(
         complete=flag(complete),
         environment=whole([index[number] for number in environment_ids]),
         device=whole(devices),
-        code_fingerprint=text(code),
+        code_fingerprint=text([code[number] for number in facts]),
         status=text(status),
         shared=flag(shared),
         count=whole(count),
-        median_s=real(columns[14]),
-        mean_s=real(columns[15]),
-        min_s=real(columns[16]),
-        max_s=real(columns[17]),
-        q1_s=real(columns[18]),
-        q3_s=real(columns[19]),
-        stddev_s=real(columns[20]),
-        bytes_moved=real(columns[21]),
-        copy_bytes_per_s=real(columns[22]),
-        median_cycles=real(columns[23]),
+        # The rest of _COLUMNS, in its order.
+        **dict(zip(_NUMBERS, map(real, columns[14:]), strict=True)),
     )
 
 
