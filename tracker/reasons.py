@@ -15,6 +15,9 @@ class ReasonCode(StrEnum):
     SMALL_EFFECT = "small_effect"
     SUSPICIOUS = "suspicious"
     DROP_TO_ZERO = "drop_to_zero"
+    CONFIRMED = "confirmed"
+    DISMISSED = "dismissed"
+    DRIFT = "drift"
     # What stands behind it.
     SAME_CODE = "same_code"
     CLOCK_MOVED = "clock_moved"
@@ -31,6 +34,7 @@ class ReasonCode(StrEnum):
     NO_SAMPLE = "no_sample"
     NOT_FINITE = "not_finite"
     TOO_FEW = "too_few"
+    TOO_LITTLE_HISTORY = "too_little_history"
     TOO_NOISY = "too_noisy"
     INCORRECT = "incorrect"
     ERROR = "error"
@@ -55,6 +59,8 @@ REMARKS = frozenset(
         ReasonCode.SAME_CODE,
         ReasonCode.OTHER_DEVICE,
         ReasonCode.ZERO_VARIANCE,
+        ReasonCode.CONFIRMED,
+        ReasonCode.DISMISSED,
         ReasonCode.NOISY,
         ReasonCode.DIRTY,
     }
