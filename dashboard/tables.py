@@ -1,6 +1,5 @@
 """Tables: which columns, under which headings, in which units, and the same rows for export."""
 
-from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
@@ -16,35 +15,11 @@ _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
 
 
-# Names in files, as `bandwatch export` has them, by the columns of our frames.
-SERIES_NAMES = {
-    "run_id": "run",
-    "started_at": "started_at",
-    "full_sha": "commit",
-    "case_key": "case",
-    "line": "label",
-    "status": "status",
-    "count": "count",
-    "median_s": "median_s",
-    "q1_s": "q1_s",
-    "q3_s": "q3_s",
-    "bandwidth_bytes_per_s": "bandwidth_bytes_per_s",
-    "copy_fraction": "copy_fraction",
-    "note": "note",
-}
-
-
 def verdict_column(heading: str = "Verdict") -> Any:
     """Return the column of a verdict: a list of one text, shown on its colour."""
     return st.column_config.MultiselectColumn(
         heading, options=_PILLS, color=_PILL_COLOURS, width="small"
     )
-
-
-def series_export(points: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a series for a file, in base units."""
-    started = [datetime.fromtimestamp(when, UTC).isoformat() for when in points["started"]]
-    return points.assign(started_at=started)[list(SERIES_NAMES)].rename(columns=SERIES_NAMES)
 
 
 def series_table(points: pd.DataFrame, *, key: str) -> None:
@@ -116,29 +91,6 @@ def verdict_table(rows: pd.DataFrame, *, key: str) -> int:
     return int(rows_selected[0]) if rows_selected else 0
 
 
-def verdict_export(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts for a file, in base units, under the names that the reports use."""
-    names = {
-        "label": "case",
-        "case_key": "fingerprint",
-        "kernel": "kernel",
-        "implementation": "implementation",
-        "dtype": "dtype",
-        "head_s": "time_s",
-        "base_s": "baseline_time_s",
-        "head_bandwidth": "bandwidth_bytes_per_s",
-        "effect": "bandwidth_change",
-        "low": "bandwidth_change_low",
-        "high": "bandwidth_change_high",
-        "metric": "metric",
-        "p_value": "p_value",
-        "detectable": "detectable_loss",
-        "outcome": "outcome",
-        "reason": "reasons",
-    }
-    return rows[list(names)].rename(columns=names)
-
-
 def shown_change(value: float) -> str:
     """Return a relative change, a dash where there is none."""
     return ABSENT if isnan(value) else change(value)
@@ -147,43 +99,6 @@ def shown_change(value: float) -> str:
 def shown_rate(value: float) -> str:
     """Return a bandwidth, a dash where there is none."""
     return ABSENT if isnan(value) else units.bandwidth(value)
-
-
-CORRECTNESS_NAMES = {
-    "case_key": "case",
-    "label": "label",
-    "status": "status",
-    "checked": "checked",
-    "passed": "passed",
-    "worst_error": "worst_error",
-    "bound": "bound",
-    "worst_ratio": "worst_ratio",
-    "detail": "detail",
-}
-ROOFLINE_NAMES = {
-    "case_key": "case",
-    "label": "label",
-    "implementation": "implementation",
-    "bytes_moved": "bytes_moved_bytes",
-    "flop": "flop",
-    "median_s": "median_s",
-    "bandwidth": "bandwidth_bytes_per_s",
-    "intensity": "intensity_flop_per_byte",
-    "flop_per_s": "flop_per_s",
-    "attained": "fraction_of_roof",
-}
-LADDER_NAMES = {
-    "case_key": "case",
-    "label": "label",
-    "implementation": "implementation",
-    "status": "status",
-    "median_s": "median_s",
-    "bandwidth": "bandwidth_bytes_per_s",
-    "copy_fraction": "copy_fraction",
-    "peak": "fraction_of_theoretical_peak",
-    "speedup": "speedup",
-    "compile_s": "compile_s",
-}
 
 
 def correctness_table(rows: pd.DataFrame, *, key: str) -> None:
@@ -311,25 +226,6 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
             "warnings": "Warnings",
         },
     )
-
-
-CHANGE_NAMES = {
-    "case_key": "case",
-    "label": "label",
-    "kernel": "kernel",
-    "kind": "kind",
-    "effect": "bandwidth_change",
-    "p_value": "p_value",
-    "before": "before_bytes_per_s",
-    "after": "after_bytes_per_s",
-    "previous_sha": "previous_commit",
-    "sha": "commit",
-    "author": "author",
-    "subject": "subject",
-    "measured": "started_utc",
-    "state": "state",
-    "note": "note",
-}
 
 
 def _selected(event: Any) -> int:

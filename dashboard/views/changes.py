@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import changes, data, details, exports, facts, filters, history, layout
 from dashboard.charts.series import series_chart
+from dashboard.columns import CHANGE_NAMES
 from dashboard.commands import bisect
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU, KERNEL, Facet
@@ -15,7 +16,7 @@ from dashboard.layout import Parameters, View
 from dashboard.metrics import BANDWIDTH
 from dashboard.pages import CHANGES
 from dashboard.session import triage_allowed
-from dashboard.tables import CHANGE_NAMES, change_table, group_table, log_table
+from dashboard.tables import change_table, group_table, log_table
 from dashboard.text import short
 from dashboard.triage import form
 

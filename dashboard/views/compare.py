@@ -9,12 +9,13 @@ from dashboard import data, details, exports, facts, filters, judging, layout, n
 from dashboard.charts.base import plural
 from dashboard.charts.distribution import distribution_chart
 from dashboard.charts.effects import MAX_ROWS, effect_chart
+from dashboard.columns import verdict_export
 from dashboard.details import Focus
 from dashboard.filters import ALL, GPU, KERNEL
 from dashboard.judging import Verdicts
 from dashboard.layout import Parameters, View
 from dashboard.pages import COMPARE
-from dashboard.tables import verdict_export, verdict_table
+from dashboard.tables import verdict_table
 from dashboard.text import short
 from tracker.errors import NotFoundError
 from tracker.queries import RunInfo, find_run

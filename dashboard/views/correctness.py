@@ -6,10 +6,11 @@ import streamlit as st
 from dashboard import data, details, exports, facts, filters, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.ratio import MAX_ROWS, ratio_chart
+from dashboard.columns import CORRECTNESS_NAMES
 from dashboard.filters import ALL, BRANCH, GPU, KERNEL
 from dashboard.layout import Parameters, View
 from dashboard.pages import CORRECTNESS
-from dashboard.tables import CORRECTNESS_NAMES, correctness_table
+from dashboard.tables import correctness_table
 from dashboard.text import short
 from tracker.queries import RunInfo
 

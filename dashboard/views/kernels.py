@@ -5,12 +5,13 @@ import streamlit as st
 
 from dashboard import data, details, exports, facts, filters, layout, notices
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
+from dashboard.columns import LADDER_NAMES
 from dashboard.filters import ALL, BRANCH, DTYPE, GPU, KERNEL, Facet
 from dashboard.layout import Parameters, View
 from dashboard.metrics import METRICS, Metric, percent
 from dashboard.pages import KERNELS
 from dashboard.palette import MAX_LINES
-from dashboard.tables import LADDER_NAMES, ladder_table
+from dashboard.tables import ladder_table
 from dashboard.text import short
 from tracker.queries import RunInfo
 

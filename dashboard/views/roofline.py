@@ -6,11 +6,12 @@ import streamlit as st
 from dashboard import data, details, exports, facts, filters, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.roofline import Roof, roofline_chart
+from dashboard.columns import ROOFLINE_NAMES
 from dashboard.filters import ALL, BRANCH, DTYPE, GPU, KERNEL
 from dashboard.layout import Parameters, View
 from dashboard.metrics import percent
 from dashboard.pages import ROOFLINE
-from dashboard.tables import ROOFLINE_NAMES, roofline_table
+from dashboard.tables import roofline_table
 from dashboard.text import plain, short
 from tracker import units
 from tracker.queries import RunInfo

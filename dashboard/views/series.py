@@ -8,13 +8,14 @@ import streamlit as st
 from dashboard import data, details, exports, filters, history, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.series import SELECTION, series_chart
+from dashboard.columns import series_export
 from dashboard.details import Focus
 from dashboard.filters import BRANCH, DTYPE, GPU, IMPLEMENTATION, KERNEL, MAX_SERIES
 from dashboard.history import History, Window
 from dashboard.layout import Parameters, View
 from dashboard.metrics import METRICS
 from dashboard.pages import SERIES
-from dashboard.tables import series_export, series_table
+from dashboard.tables import series_table
 from dashboard.text import short
 
 _AXES = ("commit order", "date")
