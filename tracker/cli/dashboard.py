@@ -21,9 +21,12 @@ _FIX = f"{sys.executable} -m pip install 'bandwatch[dashboard]'"
     "--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port."
 )
 @click.option("--address", default="localhost", show_default=True, help="Address to listen on.")
+@click.option("--allow-triage", is_flag=True, help="Let visitors write triage into the store.")
 @click.option("--check", is_flag=True, help="Only say whether the dashboard could start.")
-def command(*, store: str | None, port: int, address: str, check: bool) -> int:
-    """Serve the dashboard on the store, which is only read. Stop it with Ctrl-C.
+def command(*, store: str | None, port: int, address: str, allow_triage: bool, check: bool) -> int:
+    """Serve the dashboard on the store. Stop it with Ctrl-C.
+
+    Without --allow-triage the store is only read.
 
     Example: bandwatch dashboard --check
     """
@@ -34,7 +37,7 @@ def command(*, store: str | None, port: int, address: str, check: bool) -> int:
         click.echo(f"the dashboard can start: {app} on {config.store.shown}, at {url}")
         return 0
     click.echo(f"dashboard on {config.store.shown}: {url} (Ctrl-C stops it)")
-    return serve(app, config, port=port, address=address)
+    return serve(config, port=port, address=address, allow_triage=allow_triage)
 
 
 def app_file() -> Path:
@@ -55,12 +58,14 @@ def app_file() -> Path:
     return app
 
 
-def serve(app: Path, config: Config, *, port: int, address: str) -> int:
-    """Run Streamlit until it is stopped; return its exit status."""
+def serve(config: Config, *, port: int, address: str, allow_triage: bool) -> int:
+    """Run the pages' server until it is stopped; return its exit status."""
     command_line = [
-        *(sys.executable, "-m", "streamlit", "run", str(app)),
+        # -P: a folder called dashboard in the current directory is not ours.
+        *(sys.executable, "-P", "-m", "dashboard"),
         *("--server.port", str(port), "--server.address", address),
         *("--server.headless", "true", "--browser.gatherUsageStats", "false"),
+        *(("--", "--allow-triage") if allow_triage else ()),
     ]
     environ = os.environ | {STORE_VARIABLE: config.store.url}
     try:

@@ -3,7 +3,7 @@
     python -m tracker.demo.ship STORE FOLDER [--planted SHA]
 
 `--planted` names the commit whose slow-down was put there on purpose: its runs say so in a note.
-Measurements are kept; a file is gzipped without its time, so that a run always gives the same bytes.
+Measurements are kept; a file is gzipped without its time: the same run, the same bytes.
 """
 
 import argparse

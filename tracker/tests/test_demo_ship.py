@@ -19,7 +19,7 @@ def fill(path: Path) -> str:
 
 def test_shipped_runs_are_the_stored_ones_marked_as_demo(tmp_path: Path) -> None:
     address = fill(tmp_path / "a.db")
-    ship(address, tmp_path, planted=sha(2)[:10])
+    ship(address, tmp_path, planted=sha(2))
     first, second = recorded_runs(tmp_path)
     assert first == replace(make_run("run-00000001", 1), demo=True)
     assert second == replace(make_run("run-00000002", 2), demo=True, notes=("first", NOTE))

@@ -255,6 +255,9 @@ def test_the_dashboard_is_given_the_store(
     assert bandwatch("dashboard", "--port", "8600").code == 0
     assert seen["env"]["BANDWATCH_STORE"] == f"sqlite:///{filled}/runs.db"
     assert "8600" in seen["command"]
+    assert "--allow-triage" not in seen["command"]
+    bandwatch("dashboard", "--allow-triage")
+    assert seen["command"][-2:] == ["--", "--allow-triage"]
 
 
 def test_the_demo_judges_the_run_with_the_planted_slow_down(
