@@ -89,6 +89,29 @@ def test_the_json_holds_the_very_samples_and_the_record(
     assert record["result"]["test"].endswith("::test_good")
 
 
+def test_a_session_out_of_time_cuts_its_samples_and_says_so(
+    run: Callable[..., pytest.RunResult], tmp_path: Path
+) -> None:
+    source = """
+import random, time
+from perftests.tests.workloads import relu_of_torch, relu_workload
+
+def irregular(inputs, out):
+    time.sleep(random.uniform(0, 2e-3))
+    relu_of_torch(inputs, out)
+
+def test_irregular(gpu_benchmark):
+    gpu_benchmark(relu_workload(irregular))
+"""
+    limits = ("--bandwatch-max-seconds=5", "--bandwatch-max-samples=4000")
+    path = tmp_path / "out.json"
+    result = run(source, *limits, "--bandwatch-budget=0.001", f"--benchmark-json={path}")
+    result.assert_outcomes(passed=1)
+    record = saved(path)["test_irregular"]["extra_info"]["bandwatch"]["result"]
+    assert record["stop_reason"] == "session budget"
+    assert len(record["measurements_s"]) >= 7
+
+
 def test_benchmark_only_times_and_skips_the_rest(run: Callable[..., pytest.RunResult]) -> None:
     result = run(MIXED, "--benchmark-only", "-s")
     result.assert_outcomes(passed=2, failed=1, skipped=1)
