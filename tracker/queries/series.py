@@ -1,24 +1,23 @@
 """Series: which there are, and one of them as columns in commit order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
 from tracker.errors import NotFoundError
 from tracker.model import Case, Environment
-from tracker.queries.order import Graph, graph
+from tracker.queries.run_columns import RunColumns, run_columns
 from tracker.store import Store
 from tracker.store.codec import unpack
-from tracker.store.reader import case_of, environments
+from tracker.store.reader import case_of
 from tracker.store.rows import chunks
 from tracker.store.schema import (
     CaseRow,
-    EnvironmentRow,
     FactsRow,
     GpuModelRow,
     ResultRow,
@@ -82,7 +81,6 @@ class Series:
         return self.bandwidth / self.copy_bytes_per_s
 
 
-_RUN = (RunRow.id, RunRow.run_id, RunRow.commit_id, RunRow.branch, RunRow.started, RunRow.dirty)
 _NUMBERS = (
     "median_s",
     "mean_s",
@@ -96,12 +94,9 @@ _NUMBERS = (
     "median_cycles",
 )
 _COLUMNS = (
-    *_RUN,
-    RunRow.complete,
-    RunRow.environment_id,
-    RunRow.device_id,
-    ResultRow.facts_id,
+    ResultRow.run_id,
     ResultRow.id,
+    ResultRow.facts_id,
     ResultRow.status,
     ResultRow.shared,
     ResultRow.count,
@@ -128,28 +123,28 @@ def series(
     """
     with store.reading("read a series") as connection:
         case, case_id, model_id = _identify(store, connection, case_key, gpu_model)
-        query = (
-            select(*_COLUMNS)
-            .join(RunRow, RunRow.id == ResultRow.run_id)
-            .where(ResultRow.case_id == case_id, RunRow.gpu_model_id == model_id)
-        )
-        if not dirty:
-            query = query.where(RunRow.dirty.is_(False))
-        if branch is not None:
-            query = query.where(RunRow.branch == branch)
-        if since is not None:
-            query = query.where(RunRow.started >= since)
-        if environment_key is not None:
-            same = select(EnvironmentRow.id).where(EnvironmentRow.fingerprint == environment_key)
-            query = query.where(RunRow.environment_id.in_(same))
-        rows = connection.execute(query).all()
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
-        code = _code_fingerprints(connection, columns)
-        commits = graph(store, connection)
-        kept = _in_commit_order(columns, commits)
-        kept = kept if last is None else kept[max(0, kept.size - last) :]
-        known = environments(connection, set(columns[7]))
-    return _columns(case, gpu_model, columns, kept, commits, known, code)
+        runs = run_columns(store, connection, model_id)
+        query = select(*_COLUMNS).where(ResultRow.case_id == case_id)
+        if connection.execute(select(func.count()).select_from(GpuModelRow)).scalar_one() > 1:
+            on_model = select(RunRow.id).where(RunRow.gpu_model_id == model_id)
+            query = query.where(ResultRow.run_id.in_(on_model))
+        found = connection.execute(query).all()
+        columns = list(zip(*found, strict=True)) if found else [()] * len(_COLUMNS)
+        code = _code_fingerprints(connection, columns[2])
+    rows = runs.rows_of(np.array(columns[0], np.int64))
+    wanted = rows >= 0
+    wanted &= dirty | ~runs.dirty[rows]
+    if branch is not None:
+        wanted &= runs.branch[rows] == branch
+    if since is not None:
+        wanted &= runs.started[rows] >= since
+    if environment_key is not None:
+        same = [n for n, e in runs.environments.items() if e.fingerprint == environment_key]
+        wanted &= np.isin(runs.environment[rows], same)
+    kept = np.flatnonzero(wanted)
+    kept = kept[_commit_order(runs, rows[kept])]
+    kept = kept if last is None else kept[max(0, kept.size - last) :]
+    return _columns(case, gpu_model, columns, kept, runs, rows[kept], code)
 
 
 def _identify(
@@ -169,14 +164,12 @@ def _identify(
     return case_of(row), row.id, model_id
 
 
-def _in_commit_order(columns: Sequence[Sequence[Any]], commits: Graph) -> NDArray[np.int64]:
-    """Return the rows' indices by place of the commit, then start, then run.
+def _commit_order(runs: RunColumns, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of rows of `runs` by place of the commit, then start, then run.
 
     A run outside a checkout has no place: it comes where its start falls among the others.
     """
-    numbers, _, commit_ids, _, starts, _ = columns[: len(_RUN)]
-    places = np.array([commits.places.get(c, -1) for c in commit_ids], dtype=np.float64)
-    started = np.array(starts, dtype=np.float64)
+    places, started = runs.place[rows], runs.started[rows]
     homeless = places < 0
     if homeless.any() and not homeless.all():
         order = np.lexsort((started[~homeless], places[~homeless]))
@@ -185,15 +178,13 @@ def _in_commit_order(columns: Sequence[Sequence[Any]], commits: Graph) -> NDArra
         after = np.searchsorted(latest, started[homeless], side="right")
         seats = np.concatenate(([-1.0], places[~homeless][order]))
         places[homeless] = seats[after] + 0.5
-    return np.lexsort((np.array(numbers, dtype=np.int64), started, places)).astype(np.int64)
+    return np.lexsort((runs.number[rows], started, places)).astype(np.int64)
 
 
-def _code_fingerprints(
-    connection: Connection, columns: Sequence[Sequence[Any]]
-) -> dict[int, str | None]:
+def _code_fingerprints(connection: Connection, facts: Sequence[int]) -> dict[int, str | None]:
     """Return the code's fingerprint by facts; few facts stand behind many results."""
     found: dict[int, str | None] = {}
-    for chunk in chunks(set(columns[9])):
+    for chunk in chunks(set(facts)):
         query = select(FactsRow.id, FactsRow.code_fingerprint).where(FactsRow.id.in_(chunk))
         found |= {row.id: row.code_fingerprint for row in connection.execute(query)}
     return found
@@ -204,47 +195,38 @@ def _columns(
     gpu_model: str,
     columns: Sequence[Sequence[Any]],
     kept: NDArray[np.int64],
-    commits: Graph,
-    known: dict[int, Environment],
-    code: dict[int, str | None],
+    runs: RunColumns,
+    rows: NDArray[np.int64],
+    code: Mapping[int, str | None],
 ) -> Series:
-    numbers, run_ids, commit_ids, branches, starts, dirty = columns[: len(_RUN)]
-    complete, environment_ids, devices, facts, result_ids, status, shared, count = columns[6:14]
-    index = {number: place for place, number in enumerate(known)}
-
-    def text(values: Sequence[str | None]) -> NDArray[np.str_]:
-        return np.array([value or "" for value in values], dtype=np.str_)[kept]
-
-    def whole(values: Sequence[int | None]) -> NDArray[np.int64]:
-        return np.array([value or 0 for value in values], dtype=np.int64)[kept]
-
-    def flag(values: Sequence[bool]) -> NDArray[np.bool_]:
-        return np.array(values, dtype=np.bool_)[kept]
-
-    def real(values: Sequence[float | None]) -> Floats:
-        return np.array(values, dtype=np.float64)[kept]
-
+    """Return the series of results `kept` (indices into the columns), of the runs `rows`."""
+    _, ids, facts, status, shared, count = columns[:6]
+    used, places = np.unique(runs.environment[rows], return_inverse=True)
+    known = [runs.environments[int(number)] for number in used]
     return Series(
         case,
         gpu_model,
-        tuple(known.values()),
-        tuple(environment.fingerprint for environment in known.values()),
-        number=whole(numbers),
-        result=whole(result_ids),
-        run_id=text(run_ids),
-        sha=text([commits.shas.get(number) for number in commit_ids]),
-        branch=text(branches),
-        started=real(starts),
-        dirty=flag(dirty),
-        complete=flag(complete),
-        environment=whole([index[number] for number in environment_ids]),
-        device=whole(devices),
-        code_fingerprint=text([code[number] for number in facts]),
-        status=text(status),
-        shared=flag(shared),
-        count=whole(count),
-        # The rest of _COLUMNS, in its order.
-        **dict(zip(_NUMBERS, map(real, columns[14:]), strict=True)),
+        tuple(known),
+        tuple(environment.fingerprint for environment in known),
+        number=runs.number[rows],
+        result=np.array(ids, np.int64)[kept],
+        run_id=runs.run_id[rows],
+        sha=runs.sha[rows],
+        branch=runs.branch[rows],
+        started=runs.started[rows],
+        dirty=runs.dirty[rows],
+        complete=runs.complete[rows],
+        environment=places.astype(np.int64),
+        device=runs.device[rows],
+        code_fingerprint=np.array([code[number] or "" for number in facts], np.str_)[kept],
+        status=np.array(status, np.str_)[kept],
+        shared=np.array(shared, np.bool_)[kept],
+        count=np.array([number or 0 for number in count], np.int64)[kept],
+        # The rest of _COLUMNS, in its order; None becomes NaN.
+        **{
+            name: np.array(values, np.float64)[kept]
+            for name, values in zip(_NUMBERS, columns[6:], strict=True)
+        },
     )
 
 

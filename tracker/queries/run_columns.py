@@ -1,0 +1,91 @@
+"""The runs on one GPU model as columns, kept until the store's revision changes.
+
+Every series of a page needs the same runs: they are read and put in order once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from tracker.model import Environment
+from tracker.queries.order import Graph, graph
+from tracker.store import Store
+from tracker.store.reader import environments
+from tracker.store.schema import Meta, RunRow
+
+Floats = NDArray[np.float64]
+_COLUMNS = (
+    RunRow.id,
+    RunRow.run_id,
+    RunRow.commit_id,
+    RunRow.branch,
+    RunRow.started,
+    RunRow.dirty,
+    RunRow.complete,
+    RunRow.environment_id,
+    RunRow.device_id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunColumns:
+    """Runs by rising `number`; `place` is that of the commit in its order, -1 without a commit."""
+
+    number: NDArray[np.int64]
+    run_id: NDArray[np.str_]
+    sha: NDArray[np.str_]
+    branch: NDArray[np.str_]
+    started: Floats
+    dirty: NDArray[np.bool_]
+    complete: NDArray[np.bool_]
+    environment: NDArray[np.int64]
+    device: NDArray[np.int64]
+    place: Floats
+    environments: Mapping[int, Environment]
+
+    def rows_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the index of each run's number, -1 for one that is not among these."""
+        if not self.number.size:
+            return np.full(numbers.shape, -1, np.int64)
+        found = np.minimum(np.searchsorted(self.number, numbers), self.number.size - 1)
+        return np.where(self.number[found] == numbers, found, -1)
+
+
+def run_columns(store: Store, connection: Connection, model_id: int) -> RunColumns:
+    """Return the runs on a GPU model."""
+    key = f"runs of model {model_id}"
+    revision = connection.execute(select(Meta.revision)).scalar_one()
+    held = store.cache.get(key)
+    if held is None or held[0] != revision:
+        query = select(*_COLUMNS).where(RunRow.gpu_model_id == model_id).order_by(RunRow.id)
+        rows = connection.execute(query).all()
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
+        known = environments(connection, set(columns[7]))
+        held = (revision, _arrays(columns, graph(store, connection), known))
+        store.cache[key] = held
+    found: RunColumns = held[1]
+    return found
+
+
+def _arrays(
+    columns: Sequence[Sequence[Any]], commits: Graph, known: Mapping[int, Environment]
+) -> RunColumns:
+    numbers, run_ids, commit_ids, branches, started, dirty, complete, where, devices = columns
+    return RunColumns(
+        number=np.array(numbers, np.int64),
+        run_id=np.array(run_ids, np.str_),
+        sha=np.array([commits.shas.get(number, "") for number in commit_ids], np.str_),
+        branch=np.array([name or "" for name in branches], np.str_),
+        started=np.array(started, np.float64),
+        dirty=np.array(dirty, np.bool_),
+        complete=np.array(complete, np.bool_),
+        environment=np.array(where, np.int64),
+        device=np.array(devices, np.int64),
+        place=np.array([commits.places.get(number, -1) for number in commit_ids], np.float64),
+        environments=known,
+    )
