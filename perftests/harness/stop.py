@@ -39,7 +39,8 @@ class StopRule:
     """Limits of one case's sample.
 
     `target` is the relative standard error of the median. The floor (`min_samples`) holds against
-    everything but the time cap; settled noise counts from `settle_samples` on. `budget_seconds` is
+    everything but the time cap; settled noise counts from `settle_samples` on, once the error is
+    within four times the target: noise that is steadily large says nothing of the median. `budget_seconds` is
     a shorter time cap that the session's budget sets; a few measurements are taken all the same.
     Times in seconds of the whole loop, flushes included.
     """

@@ -57,10 +57,15 @@ def test_a_noisier_sample_goes_on_until_it_is_precise() -> None:
     assert 0.7e-3 <= np.std(medians) <= 1.3e-3
 
 
-def test_steady_noise_settles_before_the_cap() -> None:
-    reason, count = grown(0.5, RULE, step=50)
+def test_steady_noise_settles_before_it_is_precise() -> None:
+    reason, count = grown(0.06, RULE, step=50)
     assert reason == SETTLED
-    assert 100 <= count < 2000
+    data = 1.0 + 0.06 * np.random.default_rng(7).standard_normal(count)
+    assert 1e-3 < relative_error(data) <= 4e-3
+
+
+def test_noise_that_leaves_the_median_far_from_the_target_does_not_count_as_settled() -> None:
+    assert grown(0.5, RULE, step=50) == (SAMPLE_CAP, 2000)
 
 
 def test_the_sample_cap_stops_what_never_settles() -> None:
