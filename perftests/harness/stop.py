@@ -40,9 +40,9 @@ class StopRule:
 
     `target` is the relative standard error of the median. The floor (`min_samples`) holds against
     everything but the time cap; settled noise counts from `settle_samples` on, once the error is
-    within four times the target: noise that is steadily large says nothing of the median. `budget_seconds` is
-    a shorter time cap that the session's budget sets; a few measurements are taken all the same.
-    Times in seconds of the whole loop, flushes included.
+    within four times the target: noise that is steadily large says nothing of the median.
+    `budget_seconds` is a shorter time cap that the session's budget sets; a few measurements are
+    taken all the same. Times in seconds of the whole loop, flushes included.
     """
 
     target: float = 5e-4
