@@ -47,9 +47,13 @@ def _unprivileged() -> list[str]:
 
 
 class Cluster:
-    """A server with one superuser `owner`, whose password is random."""
+    """A server with one superuser `owner`, whose password is random.
 
-    def __init__(self) -> None:
+    `durable` keeps what a commit promised, as a real server does; `settings` are added.
+    """
+
+    def __init__(self, *, durable: bool = False, settings: tuple[str, ...] = ()) -> None:
+        self._settings = (*(() if durable else _FAST), *settings)
         self.bin = binaries()
         self.user = _unprivileged()
         self.password = secrets.token_hex(12)
@@ -101,7 +105,7 @@ class Cluster:
             f"port={self.port}",
             f"unix_socket_directories={self.folder}",
             "max_connections=64",
-            *_FAST,
+            *self._settings,
         )
         flags = [part for setting in settings for part in ("-c", setting)]
         with (self.folder / "log").open("ab") as log:
@@ -139,6 +143,20 @@ class Cluster:
         except psycopg.OperationalError:
             return False
         return True
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of the server and all its processes, ended ones too."""
+        if self._process is None:
+            return 0.0
+        family, total = {self._process.pid}, 0
+        for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda p: int(p.name)):
+            with contextlib.suppress(OSError, ValueError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) in family or int(folder.name) in family:
+                    family.add(int(folder.name))
+                    # utime, stime, and those of children that were waited for.
+                    total += sum(map(int, fields[11:15]))
+        return total / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         """Stop the server as an administrator does: open connections are cut."""

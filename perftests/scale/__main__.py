@@ -1,0 +1,51 @@
+"""Measure every figure and write docs/results/store-scale.md: `python -m perftests.scale`.
+
+The stores (about 1 GB on each engine) are made on the first run and kept in --folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from perftests.scale.report import table
+from perftests.scale.stores import FACTS
+
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> int:
+    """Run the benchmarks in pytest, then write the table."""
+    parser = argparse.ArgumentParser(prog="python -m perftests.scale", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=ROOT / ".bandwatch" / "scale")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "results" / "store-scale.md")
+    parser.add_argument("-k", dest="selection", default="", help="only these benchmarks; no table")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    measured = given.folder.resolve() / "measured.json"
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "perftests/scale/bench_store.py"),
+        *("-k", given.selection, f"--benchmark-json={measured}", "--benchmark-columns=median,min"),
+    ]
+    settings = {
+        "BANDWATCH_SCALE_FOLDER": str(given.folder.resolve()),
+        "BANDWATCH_SCALE_ROUNDS": str(given.rounds),
+    }
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **settings}, check=False)
+    if done.returncode or given.selection:
+        return done.returncode
+    facts = json.loads((given.folder / FACTS).read_text())
+    text = table(json.loads(measured.read_text()), facts)
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    given.output.write_text(text)
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

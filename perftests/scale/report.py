@@ -1,0 +1,143 @@
+"""The table of goals, figures and misses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+INTRODUCTION = """\
+# A store at scale
+
+Written by `python -m perftests.scale`; not part of `make bench` or `make test`. Stores come from
+`tracker.store.generate`: 1,000 cases with 100 measurements each, one GPU model, so that every run
+is a candidate for the baseline of every other; "small" holds 100 runs (100,000 results), "large"
+1,000 runs (1,000,000 results). PostgreSQL runs beside the benchmark with fsync on.
+
+Wall times are medians of repeats in this process, without the start of Python; the spread is from
+the fastest to the slowest. Processor time is that of the same repeats, the server's included: on a
+machine that others use it says more than the wall clock. A goal is met when the wall time meets
+it; "met in processor time" says that only waiting for a processor was too long.
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: a figure, its goal, what was measured."""
+
+    figure: str
+    engine: str
+    goal: str
+    wall: str
+    cpu: str
+    outcome: str
+
+    def text(self) -> str:
+        """Return the row in Markdown."""
+        cells = (self.figure, self.engine, self.goal, self.wall, self.cpu, self.outcome)
+        return f"| {' | '.join(cells)} |"
+
+
+def table(measured: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """Return the page: `measured` is pytest-benchmark's JSON, `facts` sizes of fresh stores."""
+    benchmarks = measured["benchmarks"]
+    timed = [b for b in benchmarks if b["extra_info"]["figure"] != "compare"]
+    compare = [b for b in benchmarks if b["extra_info"]["figure"] == "compare"]
+    lines = [
+        *map(_timed, timed),
+        *_growth(timed),
+        *_sizes(facts),
+        *(line for b in compare for line in _compared(b["extra_info"])),
+    ]
+    loads = [b["extra_info"]["load"] for b in benchmarks]
+    cpu = measured["machine_info"]["cpu"]
+    where = (
+        f"Measured {measured['datetime'][:16]} UTC on {cpu.get('brand_raw', 'a CPU')}, "
+        f"{cpu.get('count', '?')} processors, load average {min(loads):.1f} to {max(loads):.1f}."
+    )
+    missed = [line for line in lines if line.outcome.startswith("**")]
+    head = "| figure | engine | goal | wall | processor time | |\n|---|---|---|---|---|---|"
+    body = "\n".join(line.text() for line in lines)
+    count = f"{len(missed)} of {sum(line.goal != '' for line in lines)} goals are missed."
+    return f"{INTRODUCTION}\n{where} {count}\n\n{head}\n{body}\n"
+
+
+def _timed(benchmark: Mapping[str, Any]) -> Line:
+    info, stats = benchmark["extra_info"], benchmark["stats"]
+    goal, cpu = info["goal_s"], median(info["cpu_s"])
+    return Line(
+        info["figure"],
+        info["engine"],
+        "" if goal is None else f"<= {_seconds(goal)}",
+        f"{_seconds(stats['median'])} ({_seconds(stats['min'])} to {_seconds(stats['max'])})",
+        f"{_seconds(cpu)} ({_seconds(min(info['cpu_s']))} at least)",
+        "" if goal is None else _outcome(stats["median"] <= goal, cpu <= goal),
+    )
+
+
+def _outcome(met: bool, met_in_cpu: bool) -> str:
+    if met:
+        return "met"
+    return "**missed**; met in processor time" if met_in_cpu else "**missed**"
+
+
+def _growth(timed: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    found = {(b["extra_info"]["figure"], b["extra_info"]["engine"]): b for b in timed}
+    for name in ("record", "check"):
+        for engine in ("sqlite", "postgresql"):
+            pair = [found.get((f"{name}, {size}", engine)) for size in ("small", "large")]
+            small, large = pair
+            if small is None or large is None:
+                continue
+            walls = [b["stats"]["median"] for b in (small, large)]
+            cpus = [median(b["extra_info"]["cpu_s"]) for b in (small, large)]
+            wall, cpu = walls[1] / walls[0], cpus[1] / cpus[0]
+            outcome = _outcome(wall <= 1.2, cpu <= 1.2)
+            yield Line(
+                f"growth of {name}", engine, "<= 1.2x", f"{wall:.2f}x", f"{cpu:.2f}x", outcome
+            )
+
+
+def _sizes(facts: Mapping[str, Any]) -> Iterator[Line]:
+    for name, fact in facts.items():
+        engine, size = name.split()
+        if size != "large":
+            continue
+        found = fact["bytes_per_result"]
+        yield Line(
+            "disk per result, 100 measurements",
+            engine,
+            "<= 600 bytes",
+            f"{found:.0f} bytes",
+            "",
+            _outcome(found <= 600, met_in_cpu=False),
+        )
+
+
+def _compared(info: Mapping[str, Any]) -> Iterator[Line]:
+    ours = info["seconds"]["ours"], info["cpu"]["ours"]
+    for name, what in (("stats only", "without"), ("with data", "with")):
+        wall = _ratio(info["seconds"][name], ours[0])
+        cpu = _ratio(info["cpu"][name], ours[1])
+        both = " against ".join(
+            _seconds(median(values)) for values in (ours[0], info["seconds"][name])
+        )
+        yield Line(
+            f"compare two of 100 runs, against pytest-benchmark's files {what} data",
+            "sqlite",
+            ">= 10x faster",
+            f"{wall:.1f}x ({both})",
+            f"{cpu:.1f}x",
+            _outcome(wall >= 10, cpu >= 10),
+        )
+
+
+def _ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    return median(theirs) / median(ours)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 0.1 else f"{value * 1e3:.1f} ms"
