@@ -128,6 +128,14 @@ def reachable(path: str | Path = ".") -> frozenset[str]:
     return frozenset(_git(path, "rev-list", "--all", "HEAD").split())
 
 
+def identity(path: str | Path = ".") -> str | None:
+    """Return the name that git signs commits with here, None where none is set."""
+    try:
+        return _clean(_git(path, "config", "--get", "user.name")) or None
+    except GitError:
+        return None
+
+
 def _log(path: str | Path, *arguments: str) -> tuple[Commit, ...]:
     out = _git(path, "log", "-z", f"--format={_FIELDS}", *arguments, "--")
     width = _FIELDS.count("%x00") + 1

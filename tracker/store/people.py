@@ -1,5 +1,6 @@
 """What people say of changes: triage of change points, and waivers. Both logs only grow."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
@@ -118,9 +119,18 @@ def triage_log(store: Store) -> tuple[Triage, ...]:
         )
 
 
-def triage_states(store: Store) -> dict[tuple[str, str, str], Triage]:
-    """Return the newest entry of each change point, by case fingerprint, GPU model and commit."""
-    return {(e.case_fingerprint, e.gpu_model, e.commit_sha): e for e in triage_log(store)}
+def triage_states(
+    store: Store, ignoring: Collection[str] = ()
+) -> dict[tuple[str, str, str], Triage]:
+    """Return the newest entry of each change point, by case fingerprint, GPU model and commit.
+
+    Entries of the authors in `ignoring` do not count: programs that note what they did.
+    """
+    return {
+        (e.case_fingerprint, e.gpu_model, e.commit_sha): e
+        for e in triage_log(store)
+        if e.author not in ignoring
+    }
 
 
 def waiver_log(store: Store) -> tuple[Waiver, ...]:
