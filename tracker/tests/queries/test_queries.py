@@ -340,3 +340,26 @@ def test_order_puts_parents_first_and_survives_cycles() -> None:
     times = {1: 5.0, 2: 1.0, 3: 2.0, 4: None}
     assert in_order(times, {2: (1,), 3: (9,)}) == [4, 3, 1, 2]
     assert in_order({1: 2.0, 2: 1.0, 3: 0.0}, {1: (2,), 2: (1,)}) == [3, 2, 1]
+
+
+def _in_order_slowly(times: dict[int, float], parents: dict[int, tuple[int, ...]]) -> list[int]:
+    left, order = dict(times), list[int]()
+    while left:
+        ready = [n for n in left if not set(parents.get(n, ())) & left.keys()]
+        order.append(min(ready, key=lambda n: (left[n], n)))
+        del left[order[-1]]
+    return order
+
+
+def test_the_short_way_to_the_order_gives_the_same() -> None:
+    rng = np.random.default_rng(5)
+    for disorder in (0.0, 0.3, 3.0):
+        for _ in range(30):
+            count = int(rng.integers(1, 12))
+            times = {n: n + float(rng.normal(0, 1)) * disorder for n in range(count)}
+            parents = {
+                n: tuple(int(p) for p in {*rng.integers(0, n, 2).tolist()})
+                for n in range(1, count)
+                if rng.random() < 0.8
+            }
+            assert in_order(times, parents) == _in_order_slowly(times, parents)
