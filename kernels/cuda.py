@@ -2,9 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -12,16 +11,27 @@ from kernels import build, host
 from kernels.cases import Scalar
 from kernels.definition import Definition
 from kernels.implementation import Implementation
-from kernels.tiling import THREADS, tile
+from kernels.tiling import PLAIN_THREADS, THREADS, tile
 
-PLANS = 4096  # plans remembered by an implementation
+PLANS = 4096  # launches remembered by an implementation
 SUFFIX = {
     torch.float32: "f32",
     torch.float16: "f16",
     torch.bfloat16: "bf16",
     torch.uint8: "u8",
 }
-Function = Callable[..., None]  # launch.Function or host.Function: (blocks, *values, shared_bytes=)
+_Tensor = torch.Tensor
+_is_compiling = torch.compiler.is_dynamo_compiling  # of an export the tensors are no plain ones
+
+
+class Function(Protocol):
+    """A kernel on a device, ready to launch: `launch.Function` or `host.Function`."""
+
+    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
+        """Launch `blocks` blocks with `values`; pointers are integers."""
+
+    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+        """Return that launch as a call that needs nothing more."""
 
 
 def get_function(
@@ -97,43 +107,96 @@ class CudaImplementation(Implementation):
             self._functions[key] = found
         return found
 
-    @abstractmethod
-    def _run(
-        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
-    ) -> None:
-        """Write `out`; the arguments have been checked."""
 
+class RememberingImplementation(CudaImplementation):
+    """A kernel whose launches are remembered by what they were called with.
 
-class CudaScalar(CudaImplementation):
-    """A thread an element: `<kernel>_scalar_<dtype>(inputs..., out, n, parameters...)`."""
+    A call with the addresses, shapes, dtypes, devices and parameters of an earlier one passes the
+    same checks and launches the same, so only contiguity is looked at again. On a GPU the host's
+    part of a small launch is longer than the kernel; this halves ours.
+    """
 
     def __init__(
         self,
         definition: Definition,
+        name: str,
         source: Path,
-        name: str = "cuda_scalar",
-        symbol: str = "scalar",
-        layout: str = "",
         dtypes: Sequence[torch.dtype] | None = None,
-        per_thread: int = 1,
     ) -> None:
         super().__init__(definition, name, source, dtypes)
-        self._symbol = f"{definition.name}_{symbol}"
-        self._layout = "P" * (len(definition.inputs) + 1) + "q" + layout
-        self._per_block = THREADS * per_thread
+        self._calls: dict[Any, Callable[[], None]] = {}
+
+    def __call__(self, *inputs: Any, out: Any = None, **parameters: Scalar) -> Any:
+        """Compute the kernel and return `out`, or a new tensor of the first input's kind."""
+        if type(out) is not _Tensor or _is_compiling() or not out.is_contiguous():
+            return super().__call__(*inputs, out=out, **parameters)
+        key: Any = (out.data_ptr(), out.shape, out.dtype, out.get_device())
+        for tensor in inputs:
+            if type(tensor) is not _Tensor or not tensor.is_contiguous():
+                return super().__call__(*inputs, out=out, **parameters)
+            key = (key, tensor.data_ptr(), tensor.shape, tensor.dtype, tensor.get_device())
+        if parameters:
+            if 0 in parameters.values():  # a zero has a sign, which keys do not see
+                return super().__call__(*inputs, out=out, **parameters)
+            key = (key, *parameters.items())
+        try:
+            call = self._calls.get(key)
+        except TypeError:  # a parameter that has no hash is none of ours
+            call = None
+        if call is None:
+            return self._first(key, inputs, out, parameters)
+        call()
+        return out
+
+    def _first(
+        self,
+        key: Any,
+        inputs: Sequence[torch.Tensor],
+        out: torch.Tensor,
+        parameters: Mapping[str, Scalar],
+    ) -> torch.Tensor:
+        """Check, launch and remember a call on plain tensors."""
+        if len(inputs) != self._arity:
+            self._refuse_arity(inputs)
+        target, complete = self._admitted(inputs, out, parameters)
+        if target.numel():
+            call = self._bind(inputs, target, complete)
+            if len(self._calls) >= PLANS:
+                self._calls.clear()
+            self._calls[key] = call
+            call()
+        return target
+
+    @abstractmethod
+    def _bind(
+        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
+    ) -> Callable[[], None]:
+        """Return the launch for arguments that have been checked."""
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
     ) -> None:
+        self._bind(inputs, out, parameters)()
+
+
+class CudaScalar(RememberingImplementation):
+    """A thread an element: `<kernel>_scalar_<dtype>(inputs..., out, n)`."""
+
+    def __init__(self, definition: Definition, source: Path) -> None:
+        super().__init__(definition, "cuda_scalar", source)
+        self._layout = "P" * (len(definition.inputs) + 1) + "q"
+
+    def _bind(
+        self, inputs: Sequence[torch.Tensor], out: torch.Tensor, _parameters: Mapping[str, Any]
+    ) -> Callable[[], None]:
         n = out.numel()
-        name = f"{self._symbol}_{SUFFIX[out.dtype]}"
-        function = self._function(name, self._layout, out.get_device())
-        values = parameters.values()
-        pointers = [tensor.data_ptr() for tensor in inputs]
-        function(-(-n // self._per_block), *pointers, out.data_ptr(), n, *values)
+        name = f"{self.kernel}_scalar_{SUFFIX[out.dtype]}"
+        function = self._function(name, self._layout, out.get_device(), PLAIN_THREADS)
+        pointers = [tensor.data_ptr() for tensor in (*inputs, out)]
+        return function.bind(-(-n // PLAIN_THREADS), *pointers, n)
 
 
-class CudaPack(CudaImplementation):
+class CudaPack(RememberingImplementation):
     """A pack of elements a thread, as articles have it.
 
     Kernels `<kernel>_<pack>_<dtype>(inputs..., out, n)`.
@@ -155,9 +218,9 @@ class CudaPack(CudaImplementation):
         self._pack, self._single, self._elements = pack, single, elements
         self._layout = "P" * (len(definition.inputs) + 1) + "q"
 
-    def _run(
+    def _bind(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, _parameters: Mapping[str, Any]
-    ) -> None:
+    ) -> Callable[[], None]:
         pointers = [tensor.data_ptr() for tensor in (*inputs, out)]
         width = self._elements * out.itemsize
         # Only a power of two is one access: three floats are three, aligned wherever a float is.
@@ -165,11 +228,11 @@ class CudaPack(CudaImplementation):
         pack, elements = (self._pack, self._elements) if aligned else (self._single, 1)
         name = f"{self.kernel}_{pack}_{SUFFIX[out.dtype]}"
         n = out.numel()
-        function = self._function(name, self._layout, out.get_device())
-        function(-(-n // (THREADS * elements)), *pointers, n)
+        function = self._function(name, self._layout, out.get_device(), PLAIN_THREADS)
+        return function.bind(-(-n // (PLAIN_THREADS * elements)), *pointers, n)
 
 
-class CudaVector(CudaImplementation):
+class CudaVector(RememberingImplementation):
     """16-byte accesses; head, body and tail in one launch, whatever the alignment.
 
     Kernels `<symbol>_[shifted_]x<loads>_<suffix>(inputs..., out, n, shift, extra...)` of
@@ -191,21 +254,6 @@ class CudaVector(CudaImplementation):
         self._loads, self._shifted_loads = tuple(loads), tuple(shifted_loads)
         self._data = len(definition.inputs) if data_inputs is None else data_inputs
         self._layout = "P" * (self._data + 1) + "qI" + layout
-        self._allowed = frozenset(self.dtypes)
-        # Addresses repeat from call to call, so their plan is remembered: it would be a fifth of
-        # what a launch costs the host.
-        self._plan = lru_cache(PLANS)(self._make_plan)
-
-    def _make_plan(
-        self, symbol: str, suffix: str, n: int, index: int, sizes: tuple[int, int], *addresses: int
-    ) -> tuple[Function, int, int]:
-        """Return the function, its blocks and the elements of the first tile before the output."""
-        *inputs, output = addresses
-        shifted, loads, blocks, shift = tile(
-            inputs, output, n, sizes, self._loads, self._shifted_loads
-        )
-        name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"
-        return self._function(name, self._layout, index), blocks, shift
 
     def _symbol(
         self,
@@ -224,62 +272,15 @@ class CudaVector(CudaImplementation):
         """Return the arguments after the common ones."""
         return parameters.values()
 
-    def _run(
+    def _bind(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
-    ) -> None:
-        addresses = [tensor.data_ptr() for tensor in inputs[: self._data]]
-        addresses.append(out.data_ptr())
-        n = out.numel()
-        symbol, suffix = self._symbol(inputs, out, parameters)
-        sizes = (inputs[0].itemsize, out.itemsize)
-        function, blocks, shift = self._plan(symbol, suffix, n, out.get_device(), sizes, *addresses)
-        function(blocks, *addresses, n, shift, *self._extra(inputs, parameters))
-
-
-class ElementwiseVector(CudaVector):
-    """The vector form of a kernel whose inputs and output are alike, with a short way to launch it.
-
-    The checks are those of every implementation, written out: on a GPU the host's part of a small
-    launch is longer than the kernel. Whatever is unusual goes the common way, which explains.
-    """
-
-    def __call__(self, *inputs: Any, out: Any = None, **parameters: Scalar) -> Any:
-        """Compute the kernel and return `out`, or a new tensor of the first input's kind."""
-        if type(out) is not torch.Tensor or torch.compiler.is_compiling():
-            return super().__call__(*inputs, out=out, **parameters)
-        dtype, index, shape = out.dtype, out.get_device(), out.shape
-        output, n = out.data_ptr(), out.numel()
-        size = n * dtype.itemsize
-        addresses = []
-        for tensor in inputs:
-            if (
-                type(tensor) is not torch.Tensor
-                or tensor.dtype is not dtype
-                or tensor.get_device() != index
-                or tensor.shape != shape
-                or not tensor.is_contiguous()
-            ):
-                break
-            address = tensor.data_ptr()  # 0 on the meta device, which has no memory
-            if 0 < abs(address - output) < size or not address:
-                break
-            addresses.append(address)
-        if (
-            len(addresses) != self._arity
-            or len(inputs) != self._arity
-            or not n
-            or not output
-            or dtype not in self._allowed
-            or not out.is_contiguous()
-        ):
-            return super().__call__(*inputs, out=out, **parameters)
-        addresses.append(output)
-        function, blocks, shift = self._plan(
-            self.kernel, SUFFIX[dtype], n, index, (dtype.itemsize, dtype.itemsize), *addresses
+    ) -> Callable[[], None]:
+        *sources, target = (t.data_ptr() for t in (*inputs[: self._data], out))
+        n, sizes = out.numel(), (inputs[0].itemsize, out.itemsize)
+        shifted, loads, blocks, shift = tile(
+            sources, target, n, sizes, self._loads, self._shifted_loads
         )
-        if self._defaults or parameters:
-            values = self._complete(parameters).values()
-            function(blocks, *addresses, n, shift, *values)
-        else:
-            function(blocks, *addresses, n, shift)
-        return out
+        symbol, suffix = self._symbol(inputs, out, parameters)
+        name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"
+        function = self._function(name, self._layout, out.get_device(), THREADS)
+        return function.bind(blocks, *sources, target, n, shift, *self._extra(inputs, parameters))

@@ -9,7 +9,7 @@ import platform
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -111,10 +111,19 @@ class Function:
         self._pack = struct.Struct(f"@{layout}").pack
         self._threads = threads
 
-    def __call__(self, blocks: int, *values: float, shared_bytes: int = 0) -> None:
+    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
         """Run `blocks` blocks; `values` are the kernel's arguments, pointers as integers."""
+        self.bind(blocks, *values, shared_bytes=shared_bytes)()
+
+    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+        """Return the launch with its arguments packed: a call that needs nothing more."""
         launch = _Launch((blocks, 1, 1), (self._threads, 1, 1), shared_bytes)
-        self._entry(ctypes.byref(launch), self._pack(*values))
+        entry, where, packed = self._entry, ctypes.byref(launch), self._pack(*values)
+
+        def call() -> None:
+            entry(where, packed)
+
+        return call
 
 
 @cache

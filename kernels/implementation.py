@@ -72,19 +72,28 @@ class Implementation(ABC):
             return self._traced(inputs, out, parameters)
         if len(inputs) != self._arity:
             self._refuse_arity(inputs)
-        if self._defaults or parameters:
-            parameters = self._complete(parameters)
         for value in inputs:
             if type(value) is not torch.Tensor:
                 return self._foreign(inputs, out, parameters)
         if out is not None and type(out) is not torch.Tensor:
             return self._foreign(inputs, out, parameters)
+        target, complete = self._admitted(inputs, out, parameters)
+        if target.numel():
+            self._run(inputs, target, complete)
+        return target
+
+    def _admitted(
+        self,
+        inputs: Sequence[torch.Tensor],
+        out: torch.Tensor | None,
+        parameters: Mapping[str, Scalar],
+    ) -> tuple[torch.Tensor, Mapping[str, Scalar]]:
+        """Return the output and all parameters; refuse plain tensors that do not fit."""
+        if self._defaults or parameters:
+            parameters = self._complete(parameters)
         if not self._all_dtypes and inputs[0].dtype not in self.dtypes:
             raise ValueError(self.unavailable(inputs[0].device, inputs[0].dtype))
-        target = self._check(inputs, out, parameters)
-        if target.numel():
-            self._run(inputs, target, parameters)
-        return target
+        return self._check(inputs, out, parameters), parameters
 
     def _refuse_arity(self, inputs: Sequence[Any]) -> None:
         names = self.definition.inputs

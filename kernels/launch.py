@@ -1,15 +1,16 @@
 """CUBIN to launch: through CuPy's driver layer, on torch's current stream of the tensors' device.
 
-A launch packs the arguments into one buffer that each thread keeps for each kernel and hands the
-driver its address, so the host pays for one `struct.pack_into` and one call. Nothing is allocated,
-nothing waits, and a launch can be captured into a CUDA graph once its module is loaded.
+A launch hands the driver the address of one buffer with all arguments. It is packed at the call
+(into a buffer that each thread keeps for each kernel) or once for all repetitions (`bind`): the
+host's part is then little more than the driver's own. Nothing is allocated, nothing waits, and a
+launch can be captured into a CUDA graph once its module is loaded.
 """
 
 import ctypes
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,12 +48,15 @@ current_stream = _stream_getter()
 current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)  # noqa: SLF001 - without the lazy-init check
 
 
-class _Arguments(threading.local):
-    """A kernel's argument buffer, one a thread: threads that launch at once never mix arguments."""
+def give_context(device_index: int) -> None:
+    """Make the device's context this thread's: one that never touched CUDA has none."""
+    _cupy().cuda.runtime.setDevice(device_index)
 
-    def __init__(self, size: int, device_index: int) -> None:
-        # A thread that never touched CUDA has no current context; the runtime call gives it one.
-        _cupy().cuda.runtime.setDevice(device_index)
+
+class _Buffer:
+    """A kernel's arguments in memory; `address` is what the driver takes for them."""
+
+    def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
         self._size = ctypes.c_size_t(size)
         self._extra = (ctypes.c_void_p * 5)(
@@ -61,21 +65,30 @@ class _Arguments(threading.local):
         self.address = ctypes.addressof(self._extra)
 
 
+class _Arguments(threading.local, _Buffer):
+    """A kernel's argument buffer, one a thread: threads that launch at once never mix arguments."""
+
+    def __init__(self, size: int, device_index: int) -> None:
+        give_context(device_index)
+        super().__init__(size)
+
+
 class Function:
     """One kernel on one device, ready to launch."""
 
-    __slots__ = ("_arguments", "_device_index", "_handle", "_launch", "_pack", "_threads")
+    __slots__ = ("_arguments", "_device_index", "_handle", "_launch", "_pack", "_size", "_threads")
 
     def __init__(self, handle: int, layout: str, threads: int, device_index: int) -> None:
         layout_struct = struct.Struct(f"@{layout}")
         self._handle = handle
         self._launch = _cupy().cuda.driver.launchKernel
         self._pack = layout_struct.pack_into
-        self._arguments = _Arguments(layout_struct.size, device_index)
+        self._size = layout_struct.size
+        self._arguments = _Arguments(self._size, device_index)
         self._threads = threads
         self._device_index = device_index
 
-    def __call__(self, blocks: int, *values: float, shared_bytes: int = 0) -> None:
+    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
         """Launch `blocks` blocks on torch's current stream of the device; pointers are integers."""
         index = self._device_index
         if current_device() != index:
@@ -88,6 +101,30 @@ class Function:
             current_stream(index), 0, arguments.address,
         )  # fmt: skip
         return None
+
+    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+        """Return the launch with its arguments packed: a call that needs nothing more."""
+        kept = _Buffer(self._size)
+        self._pack(kept.buffer, 0, *values)
+        launch, handle, threads, index = (
+            self._launch, self._handle, self._threads, self._device_index,
+        )  # fmt: skip
+        where = kept.address
+
+        def call(_kept: _Buffer = kept) -> None:
+            if current_device() != index:
+                with torch.cuda.device(index):
+                    call()
+                return
+            stream = current_stream(index)
+            try:
+                launch(handle, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, 0, where)
+            except RuntimeError:
+                # Without a context the driver refuses; asking for it before costs every launch.
+                give_context(index)
+                launch(handle, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, 0, where)
+
+        return call
 
 
 class Module:

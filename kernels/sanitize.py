@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.host import SANITIZE, Library, compile_library, compiler
-from kernels.tiling import THREADS, VECTOR_BYTES, tile
+from kernels.tiling import PLAIN_THREADS, THREADS, VECTOR_BYTES, tile
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67, 255, 1025)
 OPTIONS = {
@@ -97,8 +97,8 @@ def _launch(library: Library, launches: Launches, n: int, offsets: Sequence[int]
         function = library.function(name, f"{layout}I{launches.layout}", THREADS)
         function(cut.blocks, *pointers, n, cut.shift, *extra)
     else:
-        function = library.function(launches.name, layout + launches.layout, THREADS)
-        function(-(-n // (THREADS * launches.per_thread)), *pointers, n, *extra)
+        function = library.function(launches.name, layout + launches.layout, PLAIN_THREADS)
+        function(-(-n // (PLAIN_THREADS * launches.per_thread)), *pointers, n, *extra)
     for buffer in (*inputs, output, *tables):
         buffer.close()
 

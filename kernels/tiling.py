@@ -6,11 +6,13 @@ Pure integers, no torch: the sanitizer runs use it too. `device/elementwise.cuh`
 from collections.abc import Sequence
 from typing import NamedTuple
 
-THREADS = 256
+# 128 threads and one load each, a tile of 2 KiB, are as good as or better than any other shape but
+# between one and about four waves, where it pays to have the whole input in flight at once (one
+# 16-byte load from each resident thread of 132 SMs is a wave of 4.3 MB): on an H200 four loads are
+# 6 % faster at 16 MiB and 5 % slower at 256 MiB. docs/results/kernel-tuning.md has the figures.
+THREADS = 128
+PLAIN_THREADS = 256  # of the kernels that articles start from: a thread an element or a pack
 VECTOR_BYTES = 16
-# One 16-byte load from each resident thread of 132 SMs is 4.3 MB: a wave. Between one and about
-# four waves it pays to have the whole input in flight at once; beyond, the 4 KiB tile of one load
-# wins (measured on H200: x4 is 7 % faster at 16 MiB and 3 % slower at 256 MiB).
 WAVE_BYTES = 132 * 2048 * VECTOR_BYTES
 
 

@@ -7,7 +7,7 @@ import torch
 from kernels import definition
 from kernels.add import torch_impl
 from kernels.add.reference import reference
-from kernels.cuda import CudaPack, ElementwiseVector
+from kernels.cuda import CudaPack, CudaVector
 from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import TritonImplementation
 
@@ -28,5 +28,5 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     CudaPack(DEFINITION, _SOURCE, "half", 1, _HALVES, single="half"),
     CudaPack(DEFINITION, _SOURCE, "half2", 2, _HALVES, single="half"),
     CudaPack(DEFINITION, _SOURCE, "half8", 8, _HALVES, single="half"),
-    ElementwiseVector(DEFINITION, _SOURCE, loads=(1, 2), shifted_loads=(1,)),
+    CudaVector(DEFINITION, _SOURCE, loads=(1, 2), shifted_loads=(1,)),
 )

@@ -42,7 +42,7 @@ template <class L> __device__ __forceinline__ Eight<L> plus(const Eight<L>& a, c
 template <class PACK, class T>
 __device__ __forceinline__ void add_packs(const T* a, const T* b, T* y, i64 n) {
     constexpr int K = sizeof(PACK) / sizeof(T);
-    const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;
+    const i64 i = static_cast<i64>(blockIdx.x) * PLAIN_THREADS + threadIdx.x;
     if (i * K + K <= n) {
         if constexpr (sizeof(PACK) == 16) {  // as whole vectors: a struct of four would be four loads
             const uint4 p = reinterpret_cast<const uint4*>(a)[i], q = reinterpret_cast<const uint4*>(b)[i];
@@ -59,7 +59,7 @@ __device__ __forceinline__ void add_packs(const T* a, const T* b, T* y, i64 n) {
 }
 
 #define ADD_PACKS(name, T, PACK)                                              \
-    KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n)) { add_packs<PACK>(a, b, y, n); }
+    KERNEL(PLAIN_THREADS, name, (const T* a, const T* b, T* y, i64 n)) { add_packs<PACK>(a, b, y, n); }
 
 ADD_PACKS(add_float1_f32, float, float)
 ADD_PACKS(add_float2_f32, float, float2)

@@ -5,7 +5,7 @@
 needs statistics first and is not this kernel.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,24 @@ class _Vector(CudaVector):
         plane = 1 if parameters["layout"] == "nhwc" else x.shape[2] * x.shape[3]
         return scale.data_ptr(), shift.data_ptr(), scale.numel(), plane
 
-    def _run(
+    def _bind(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]
-    ) -> None:
+    ) -> Callable[[], None]:
         x, residual, scale, shift = inputs
         if x.numel() < contract.MOST_IN_LAUNCH:
-            super()._run(inputs, out, parameters)
-            return
+            return super()._bind(inputs, out, parameters)
         images = contract.MOST_IN_LAUNCH // x[0].numel()
-        for first in range(0, len(x), images):
-            part = slice(first, first + images)
-            super()._run((x[part], residual[part], scale, shift), out[part], parameters)
+        parts = [slice(first, first + images) for first in range(0, len(x), images)]
+        calls = [
+            super(_Vector, self)._bind((x[p], residual[p], scale, shift), out[p], parameters)
+            for p in parts
+        ]
+
+        def call() -> None:
+            for part in calls:
+                part()
+
+        return call
 
 
 DEFINITION = Definition(

@@ -18,7 +18,19 @@ template <class T> struct BnReluAdd {
     __device__ __forceinline__ float one(float x, float r, u32 c) const {
         return relu(fmaf(x, scale[c], shift[c]) + r);
     }
+    // A table may be a slice of another tensor.
+    __device__ __forceinline__ bool vector_tables() const {
+        return ((reinterpret_cast<u64>(scale) | reinterpret_cast<u64>(shift)) & 15) == 0;
+    }
 };
+
+// The form of cut tiles: channel by channel, in few registers.
+template <class T> struct InCutTile : BnReluAdd<T> {
+    __device__ __forceinline__ InCutTile(const BnReluAdd<T>& op) : BnReluAdd<T>(op) {}
+};
+template <class T> __device__ __forceinline__ InCutTile<T> in_cut_tile(const BnReluAdd<T>& op) {
+    return op;
+}
 
 // Channels of neighbouring elements, without a division for each.
 template <class T> struct Walk {
@@ -27,11 +39,12 @@ template <class T> struct Walk {
         : c(op.channel(e)), left(1), channels(op.channels), plane(op.plane) {
         if (plane > 1) left = plane - static_cast<u32>(e) % plane;
     }
-    __device__ __forceinline__ void next() {
-        if (--left == 0) {
-            left = plane;
-            c = c + 1 == channels ? 0 : c + 1;
-        }
+    // Whether the next element has another channel.
+    __device__ __forceinline__ bool next() {
+        if (--left) return false;
+        left = plane;
+        c = c + 1 == channels ? 0 : c + 1;
+        return true;
     }
 };
 
@@ -51,40 +64,51 @@ __device__ __forceinline__ To apply_one(const BnReluAdd<T>& op, const Inputs<Ti,
     return static_cast<To>(op.one(static_cast<float>(in.p[0][e]), static_cast<float>(in.p[1][e]), c));
 }
 
-template <class To, class Ti, class T, int W>
-__device__ __forceinline__ Words<W> apply_granule(const BnReluAdd<T>& op, const Words<W> (&in)[2], i64 e) {
+template <class T, int W>
+__device__ __forceinline__ Words<W> walk(const BnReluAdd<T>& op, const Words<W> (&in)[2], i64 e) {
     constexpr int E = 4 / sizeof(T);  // elements a word
     Words<W> out;
-    const u32 first = op.channel(e);
-    // All channels of the granule at hand as 16-byte vectors of the two tables.
-    if (op.plane == 1 && first % 4 == 0 && op.channels % 4 == 0 && first + W * E <= op.channels) {
-#pragma unroll
-        for (int k = 0; k < W; k += 4 / E) {
-            const float4 s = *reinterpret_cast<const float4*>(op.scale + first + k * E);
-            const float4 t = *reinterpret_cast<const float4*>(op.shift + first + k * E);
-            const float sv[4] = {s.x, s.y, s.z, s.w}, tv[4] = {t.x, t.y, t.z, t.w};
-#pragma unroll
-            for (int j = 0; j < 4 / E; ++j) {
-                float x[E], r[E];
-                unpack(in[0].w[k + j], x, T{}), unpack(in[1].w[k + j], r, T{});
-#pragma unroll
-                for (int i = 0; i < E; ++i) x[i] = relu(fmaf(x[i], sv[j * E + i], tv[j * E + i]) + r[i]);
-                out.w[k + j] = pack(x, T{});
-            }
-        }
-        return out;
-    }
     Walk<T> at(op, e);
+    float s = op.scale[at.c], t = op.shift[at.c];
 #pragma unroll
     for (int k = 0; k < W; ++k) {
         float x[E], r[E];
         unpack(in[0].w[k], x, T{}), unpack(in[1].w[k], r, T{});
 #pragma unroll
         for (int i = 0; i < E; ++i) {
-            x[i] = op.one(x[i], r[i], at.c);
-            at.next();
+            x[i] = relu(fmaf(x[i], s, t) + r[i]);
+            if (at.next()) s = op.scale[at.c], t = op.shift[at.c];
         }
         out.w[k] = pack(x, T{});
+    }
+    return out;
+}
+
+template <class To, class Ti, class T, int W>
+__device__ __forceinline__ Words<W> apply_granule(const InCutTile<T>& op, const Words<W> (&in)[2], i64 e) {
+    return walk(static_cast<const BnReluAdd<T>&>(op), in, e);
+}
+template <class To, class Ti, class T, int W>
+__device__ __forceinline__ Words<W> apply_granule(const BnReluAdd<T>& op, const Words<W> (&in)[2], i64 e) {
+    constexpr int E = 4 / sizeof(T);
+    const u32 first = op.channel(e);
+    const bool whole = first % 4 == 0 && op.channels % 4 == 0 && first + W * E <= op.channels;
+    if (op.plane != 1 || !whole || !op.vector_tables()) return walk(op, in, e);
+    // All channels of the granule at hand as 16-byte vectors of the two tables.
+    Words<W> out;
+#pragma unroll
+    for (int k = 0; k < W; k += 4 / E) {
+        const float4 s = *reinterpret_cast<const float4*>(op.scale + first + k * E);
+        const float4 t = *reinterpret_cast<const float4*>(op.shift + first + k * E);
+        const float sv[4] = {s.x, s.y, s.z, s.w}, tv[4] = {t.x, t.y, t.z, t.w};
+#pragma unroll
+        for (int j = 0; j < 4 / E; ++j) {
+            float x[E], r[E];
+            unpack(in[0].w[k + j], x, T{}), unpack(in[1].w[k + j], r, T{});
+#pragma unroll
+            for (int i = 0; i < E; ++i) x[i] = relu(fmaf(x[i], sv[j * E + i], tv[j * E + i]) + r[i]);
+            out.w[k + j] = pack(x, T{});
+        }
     }
     return out;
 }

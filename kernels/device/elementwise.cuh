@@ -2,15 +2,18 @@
 //
 // A block owns one tile of the output: THREADS x U granules of V elements, its first byte aligned to
 // the size of the tile whatever the alignment of the output itself, so `shift` elements of the first
-// tile lie before the output. A granule wholly inside moves as vectors; one cut by either end moves
-// element by element: head, body and tail in one launch. Inputs whose phase modulo the vector
-// differs from the output's are read as two neighbouring aligned vectors and shifted together.
+// tile lie before the output. Granules wholly inside move as vectors; the few elements of granules
+// that either end cuts move one by one, a thread an element, while the vectors are under way: head,
+// body and tail in one launch. Inputs whose phase modulo the vector differs from the output's are
+// read as two neighbouring aligned vectors and shifted together.
 #pragma once
 #include "prelude.cuh"
 
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 128  // as in tiling.py; docs/results/kernel-tuning.md says why
 #endif
+// Threads of the forms that articles start from.
+#define PLAIN_THREADS 256
 // Cache hints, replaceable to measure others (names of the load and store intrinsics).
 #ifndef LOAD_HINT
 #define LOAD_HINT(pointer) (*(pointer))
@@ -154,12 +157,58 @@ __device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Word
     }
 }
 
-// A granule cut by the start or the end of the data, or with a neighbour that is.
-template <class To, class Ti, int N, class Op>
-__device__ __forceinline__ void edge_granule(const Op& op, const Inputs<Ti, N>& in, To* out, i64 e, i64 n) {
-    constexpr int V = granule_elements<To, Ti>();
-#pragma unroll 1
-    for (i64 k = e < 0 ? 0 : e; k < e + V && k < n; ++k) out[k] = apply_one<To>(op, in, k);
+// The part of a tile that vectors move, and the elements on both sides of it that move one by one.
+// All count from the start of the tile; `reach` elements at either end of the data are not vectors',
+// since a shifted load touches the neighbouring granule.
+struct Cut {
+    int vectors, vectors_end;  // granules in [vectors, vectors_end) are whole
+    int first, lone;           // the data start at `first`; `lone` elements are nobody's vector
+    __device__ __forceinline__ Cut(i64 base, i64 n, int tile, int granule, int reach) {
+        const i64 before = reach - base, after = n - reach - base;
+        const int start = before > 0 ? static_cast<int>(before) : 0;
+        const int end = after < tile ? static_cast<int>(after) : tile;
+        const int last = n - base < tile ? static_cast<int>(n - base) : tile;
+        first = base < 0 ? static_cast<int>(-base) : 0;
+        vectors = (start + granule - 1) & -granule, vectors_end = end & -granule;
+        if (vectors >= vectors_end) vectors = vectors_end = last;
+        lone = vectors - first + last - vectors_end;
+    }
+    // The lone element of thread t < lone.
+    __device__ __forceinline__ int element(int t) const {
+        const int k = first + t;
+        return k < vectors ? k : vectors_end + (k - vectors);
+    }
+};
+
+// The operation as the granules of a cut tile apply it: one with a large body may give a small form.
+template <class Op> __device__ __forceinline__ const Op& in_cut_tile(const Op& op) { return op; }
+
+// A tile that an end cuts: vectors where granules are whole, and a thread for each lone element. All
+// loads are under way before the first value is used, as in a whole tile: one after another they
+// would take longer than everything else of a launch that is a few microseconds long.
+template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
+__device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, i64 base) {
+    constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
+    static_assert(4 * V <= THREADS, "a thread for each lone element");
+    const Cut cut(base, n, THREADS * U * V, V, SHIFTED ? V : 0);
+    const int own = threadIdx.x * V, thread = threadIdx.x;
+    Words<W> v[U][N];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        const int k = own + u * THREADS * V;
+        if (k >= cut.vectors && k < cut.vectors_end) load_granule<SHIFTED>(in, base + k, v[u]);
+    }
+    if (thread < cut.lone) {
+        const i64 e = base + cut.element(thread);
+        out[e] = apply_one<To>(op, in, e);
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        const int k = own + u * THREADS * V;
+        if (k >= cut.vectors && k < cut.vectors_end) {
+            store_vector(out + base + k, apply_granule<To, Ti>(in_cut_tile(op), v[u], base + k));
+        }
+    }
 }
 
 // `n` elements from in to out; `shift` elements of the first tile lie before them.
@@ -168,28 +217,18 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
     constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
     constexpr int TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
     const i64 base = static_cast<i64>(blockIdx.x) * TILE - shift;
-    const int own = threadIdx.x * V;
-    if (base >= REACH && base + TILE + REACH <= n) {
-        Words<W> v[U][N];
-#pragma unroll
-        for (int u = 0; u < U; ++u) load_granule<SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
-#pragma unroll
-        for (int u = 0; u < U; ++u) {
-            const i64 e = base + (own + u * THREADS * V);
-            store_vector(out + e, apply_granule<To, Ti>(op, v[u], e));
-        }
+    if (base < REACH || base + TILE + REACH > n) {
+        cut_tile<U, SHIFTED>(op, in, out, n, base);
         return;
     }
-#pragma unroll 1
+    const int own = threadIdx.x * V;
+    Words<W> v[U][N];
+#pragma unroll
+    for (int u = 0; u < U; ++u) load_granule<SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
+#pragma unroll
     for (int u = 0; u < U; ++u) {
         const i64 e = base + (own + u * THREADS * V);
-        if (e >= REACH && e + V + REACH <= n) {
-            Words<W> v[N];
-            load_granule<SHIFTED>(in, e, v);
-            store_vector(out + e, apply_granule<To, Ti>(op, v, e));
-        } else {
-            edge_granule(op, in, out, e, n);
-        }
+        store_vector(out + e, apply_granule<To, Ti>(op, v[u], e));
     }
 }
 
@@ -209,13 +248,13 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
     }
 // A thread an element: the plain form that articles start from.
 #define UNARY_SCALAR_KERNEL(name, T, OP)                                                       \
-    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* x, T* y, i64 n)) {                          \
-        const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
+    FULL_OCCUPANCY_KERNEL(PLAIN_THREADS, name, (const T* x, T* y, i64 n)) {                    \
+        const i64 i = static_cast<i64>(blockIdx.x) * PLAIN_THREADS + threadIdx.x;              \
         if (i < n) y[i] = apply_one<T>(OP, Inputs<T, 1>{{x}}, i);                              \
     }
 #define BINARY_SCALAR_KERNEL(name, T, OP)                                                      \
-    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n)) {              \
-        const i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x;                    \
+    FULL_OCCUPANCY_KERNEL(PLAIN_THREADS, name, (const T* a, const T* b, T* y, i64 n)) {        \
+        const i64 i = static_cast<i64>(blockIdx.x) * PLAIN_THREADS + threadIdx.x;              \
         if (i < n) y[i] = apply_one<T>(OP, Inputs<T, 2>{{a, b}}, i);                           \
     }
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kernels import definition
-from kernels.cuda import CudaScalar, ElementwiseVector
+from kernels.cuda import CudaScalar, CudaVector
 from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import CompiledImplementation, TritonImplementation
 from kernels.relu import torch_impl
@@ -21,5 +21,5 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.relu),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
     CudaScalar(DEFINITION, _SOURCE),
-    ElementwiseVector(DEFINITION, _SOURCE, loads=(1, 2, 4), shifted_loads=(1, 2)),
+    CudaVector(DEFINITION, _SOURCE, loads=(1, 2, 4), shifted_loads=(1, 2)),
 )

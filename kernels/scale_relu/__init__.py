@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kernels import definition
-from kernels.cuda import ElementwiseVector
+from kernels.cuda import CudaVector
 from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import CompiledImplementation, TritonImplementation
 from kernels.scale_relu import torch_impl
@@ -24,7 +24,5 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.scale_relu),
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.scale_relu),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
-    ElementwiseVector(
-        DEFINITION, _HERE / "cuda.cu", loads=(1, 2, 4), shifted_loads=(1, 2), layout="f"
-    ),
+    CudaVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2, 4), shifted_loads=(1, 2), layout="f"),
 )

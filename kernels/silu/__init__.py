@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kernels import definition
-from kernels.cuda import ElementwiseVector
+from kernels.cuda import CudaVector
 from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import CompiledImplementation, TritonImplementation
 from kernels.silu import torch_impl
@@ -24,5 +24,5 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.silu),
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.silu),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
-    ElementwiseVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2), shifted_loads=(1, 2)),
+    CudaVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2), shifted_loads=(1, 2)),
 )

@@ -90,6 +90,16 @@ def test_every_pair_of_offsets(
         )
 
 
+@pytest.mark.parametrize("offsets", [(1, 0), (0, 3), (2, 2)])
+def test_tables_may_be_slices(offsets: tuple[int, int], device: torch.device) -> None:
+    for dtype in VECTOR.dtypes:
+        case, inputs, expected = problem((2, 16, 16, 64), dtype, "nhwc", device)
+        skip_unless_available(VECTOR, device, dtype)
+        bound = VECTOR.definition.bound(case, inputs)
+        placed = (0, 0, *offsets)
+        check(VECTOR, inputs, expected, bound, input_offsets=placed, parameters=case.parameters)
+
+
 @pytest.mark.parametrize("dtype", VECTOR.dtypes)
 @LAYOUTS
 def test_the_vector_form_is_within_one_rounding_of_fp32(
