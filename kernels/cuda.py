@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import torch
@@ -236,7 +237,8 @@ class CudaVector(RememberingImplementation):
     """16-byte accesses; head, body and tail in one launch, whatever the alignment.
 
     Kernels `<symbol>_[shifted_]x<loads>_<suffix>(inputs..., out, n, shift, extra...)` of
-    `device/elementwise.cuh`; `tiling.py` chooses among them. A subclass may name another symbol,
+    `device/elementwise.cuh`; `tiling.py` chooses among them: `loads`, for some input dtypes
+    `loads_of`, and `shifted_loads` are the choices. A subclass may name another symbol,
     suffix or extra arguments for a call.
     """
 
@@ -247,11 +249,13 @@ class CudaVector(RememberingImplementation):
         *,
         loads: Sequence[int],
         shifted_loads: Sequence[int],
+        loads_of: Mapping[torch.dtype, Sequence[int]] = MappingProxyType({}),
         layout: str = "",
         data_inputs: int | None = None,
     ) -> None:
         super().__init__(definition, "cuda_vector", source)
         self._loads, self._shifted_loads = tuple(loads), tuple(shifted_loads)
+        self._loads_of = dict(loads_of)
         self._data = len(definition.inputs) if data_inputs is None else data_inputs
         self._layout = "P" * (self._data + 1) + "qI" + layout
 
@@ -277,8 +281,9 @@ class CudaVector(RememberingImplementation):
     ) -> Callable[[], None]:
         *sources, target = (t.data_ptr() for t in (*inputs[: self._data], out))
         n, sizes = out.numel(), (inputs[0].itemsize, out.itemsize)
+        choices = self._loads_of.get(inputs[0].dtype, self._loads)
         shifted, loads, blocks, shift = tile(
-            sources, target, n, sizes, self._loads, self._shifted_loads
+            sources, target, n, sizes, choices, self._shifted_loads
         )
         symbol, suffix = self._symbol(inputs, out, parameters)
         name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"

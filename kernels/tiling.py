@@ -14,6 +14,7 @@ THREADS = 128
 PLAIN_THREADS = 256  # of the kernels that articles start from: a thread an element or a pack
 VECTOR_BYTES = 16
 WAVE_BYTES = 132 * 2048 * VECTOR_BYTES
+FEW_WAVES = 4
 
 
 class Tiling(NamedTuple):
@@ -25,15 +26,18 @@ class Tiling(NamedTuple):
     shift: int
 
 
-def loads_per_thread(nbytes: int, choices: Sequence[int], wave_bytes: int = WAVE_BYTES) -> int:
-    """Return the fewest loads a thread of `choices` (rising) that take `nbytes` in one wave.
+def loads_per_thread(
+    nbytes: int, choices: Sequence[int], inputs: int = 1, wave_bytes: int = WAVE_BYTES
+) -> int:
+    """Return the loads a thread of `choices` (rising) for `inputs` inputs of `nbytes` each.
 
-    One load where the input is beyond what the most loads can hold.
+    The fewest that take an input in one wave; the most while the inputs together are a few waves
+    long; beyond, the fewest there are.
     """
     for loads in choices:
         if nbytes <= loads * wave_bytes:
             return loads
-    return choices[0]
+    return choices[-1] if nbytes * inputs <= FEW_WAVES * wave_bytes else choices[0]
 
 
 def tile(
@@ -59,7 +63,7 @@ def tile(
     for address in inputs:
         if (address - phase) % in_granule:
             shifted = True
-    loads = loads_per_thread(n * wider, shifted_choices if shifted else choices)
+    loads = loads_per_thread(n * wider, shifted_choices if shifted else choices, len(inputs))
     tile_bytes = threads * granule * out_size * loads
     shift_bytes = output % tile_bytes
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)

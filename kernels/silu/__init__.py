@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from kernels import definition
 from kernels.cuda import CudaVector
 from kernels.implementation import Implementation, TorchImplementation
@@ -24,5 +26,11 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.silu),
     CompiledImplementation(DEFINITION, "torch_compile", _TORCH, torch_impl.silu),
     TritonImplementation(DEFINITION, _HERE / "triton_impl.py"),
-    CudaVector(DEFINITION, _HERE / "cuda.cu", loads=(1, 2), shifted_loads=(1, 2)),
+    CudaVector(
+        DEFINITION,
+        _HERE / "cuda.cu",
+        loads=(1, 2),
+        loads_of={torch.float32: (1, 2, 4)},
+        shifted_loads=(1, 2),
+    ),
 )

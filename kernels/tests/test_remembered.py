@@ -60,7 +60,7 @@ def test_each_parameter_is_a_call_of_its_own(device: torch.device) -> None:
     for scale in (0.0, -0.0, float("nan")):
         assert scale_relu(x, out=out, scale=scale).isnan().all()
     with pytest.raises(ValueError, match=r"scale is \[1.0\]; expected a float"):
-        scale_relu(x, out=out, scale=[1.0])
+        scale_relu(x, out=out, scale=[1.0])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="got the parameters slope; expected scale"):
         scale_relu(x, out=out, slope=1.0)
 

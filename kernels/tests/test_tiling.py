@@ -49,3 +49,7 @@ def test_loads_follow_the_waves() -> None:
     assert loads_per_thread(WAVE_BYTES + 1, choices) == 2
     assert loads_per_thread(16 << 20, choices) == 4
     assert loads_per_thread(64 << 20, choices) == 1
+    # Where four are no choice, two help as far as four would; two inputs are twice as far along.
+    assert loads_per_thread(16 << 20, (1, 2)) == 2
+    assert loads_per_thread(32 << 20, (1, 2)) == 1
+    assert loads_per_thread(16 << 20, (1, 2), inputs=2) == 1
