@@ -69,8 +69,13 @@ def results(
     return tuple(found)
 
 
-def result_table(store: Store, runs: Sequence[RunInfo]) -> ResultTable:
-    """Return the results of runs as columns, in the order of `runs`, then of each record."""
+def result_table(
+    store: Store, runs: Sequence[RunInfo], *, cases: Sequence[str] | None = None
+) -> ResultTable:
+    """Return the results of runs as columns, in the order of `runs`, then of each record.
+
+    Of cases by fingerprint, or of all.
+    """
     columns = (
         ResultRow.run_id,
         ResultRow.case_id,
@@ -85,19 +90,22 @@ def result_table(store: Store, runs: Sequence[RunInfo]) -> ResultTable:
         ResultRow.median_cycles,
     )
     position = {run.number: index for index, run in enumerate(runs)}
+    query = select(*columns).order_by(ResultRow.id)
+    if cases is not None:
+        wanted = select(CaseRow.id).where(CaseRow.fingerprint.in_(cases))
+        query = query.where(ResultRow.case_id.in_(wanted))
     rows: list[Any] = []
     with store.reading("read results") as connection:
         for chunk in chunks(position):
-            query = select(*columns).where(ResultRow.run_id.in_(chunk)).order_by(ResultRow.id)
-            rows += connection.execute(query).all()
+            rows += connection.execute(query.where(ResultRow.run_id.in_(chunk))).all()
         rows.sort(key=lambda row: position[row[0]])
-        cases = cases_by_id(connection, dict.fromkeys(row[1] for row in rows))
+        known = cases_by_id(connection, dict.fromkeys(row[1] for row in rows))
     table = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
-    index = {case_id: number for number, case_id in enumerate(cases)}
+    index = {case_id: number for number, case_id in enumerate(known)}
     return ResultTable(
         runs=tuple(runs),
-        cases=tuple(cases.values()),
-        case_keys=tuple(case.fingerprint for case in cases.values()),
+        cases=tuple(known.values()),
+        case_keys=tuple(case.fingerprint for case in known.values()),
         run=np.array([position[number] for number in table[0]], dtype=np.int64),
         case=np.array([index[number] for number in table[1]], dtype=np.int64),
         status=np.array(table[2], dtype=np.str_),
