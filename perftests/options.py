@@ -65,7 +65,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--bandwatch-budget",
         type=_positive(float),
         metavar="S",
-        help="time that all cases share: each sample is cut to its part of what is left",
+        help="sampling time that all cases share: each may take its part of what is left; checks, "
+        "compilation and yardsticks come on top",
     )
     add("--bandwatch-max-seconds", type=_positive(float), metavar="S", help="time cap of a case")
     add("--bandwatch-max-samples", type=_positive(int), metavar="N", help="sample cap of a case")

@@ -96,7 +96,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def offer_budget(config: pytest.Config, seconds: float) -> None:
-    """Set the time that all cases share, where `--bandwatch-budget` does not."""
+    """Set the sampling time that all cases share, where `--bandwatch-budget` does not."""
     config.stash[_BUDGET_S] = config.getoption("--bandwatch-budget") or seconds
 
 

@@ -80,6 +80,7 @@ class Calibrator:
         self._rule = replace(
             rule,
             target=2 * rule.target,
+            resolution_s=2 * rule.resolution_s,
             max_seconds=max(rule.max_seconds / 3, _SMALLEST_RULE_SECONDS),
         )
         self._known: dict[tuple[str, int, str], tuple[float, str]] = {}

@@ -89,7 +89,7 @@ def measure(
     walls = findings.walls
     walls["total"] = time.perf_counter() - began
     if session.budget is not None:
-        session.budget.spent(walls["total"], walls.get("loop", 0.0))
+        session.budget.spent(walls.get("loop", 0.0))
     return Outcome(
         envelope(findings, bench.environment, bench.facts),
         broken,

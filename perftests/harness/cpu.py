@@ -144,9 +144,6 @@ class _ColdRunner:
         for launch in self._launches:
             launch()
 
-    def tune(self, estimate_s: float) -> None:
-        """Change nothing: the host clock is fine enough for one launch."""
-
 
 class _BackToBackRunner:
     """Many launches a measurement, without a flush, the buffers in turn."""
@@ -174,6 +171,3 @@ class _BackToBackRunner:
     def once(self) -> None:
         for launch in self._launches:
             launch()
-
-    def tune(self, estimate_s: float) -> None:
-        """Change nothing: the number of launches was fitted when this was made."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 _LIMIT_PERSISTING_L2 = 6
 """cudaLimitPersistingL2CacheSize in the runtime's enumeration."""
 _ORDER_HOLD_NS = 300_000
-_PLACEMENTS = 8
-_PLACED_BYTES = 512 << 20
+_FLUSHES_TIMED = 8
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,11 @@ class _StreamHandle:
 
 
 class CudaDevice:
-    """One GPU. `flush_mode` is "write" (memset, leaves dirty lines as traffic does) or "read"."""
+    """One GPU, with the launch stream, the flush and the yardsticks' kernels."""
 
     kind = "cuda"
 
-    def __init__(
-        self, index: int = 0, *, flush_mode: str = "write", settle_ns: int = 8_000
-    ) -> None:
+    def __init__(self, index: int = 0) -> None:
         if not torch.cuda.is_available():
             raise UnfitError("cannot measure on a GPU: torch sees none; use --bandwatch-device cpu")
         if index >= torch.cuda.device_count():
@@ -65,12 +63,9 @@ class CudaDevice:
         self.highest_sm_clock_hz = 1e3 * self.attributes.get("ClockRate", 0) or None
         self.cache_bytes = int(self.properties.L2_cache_size)
         self.flush_bytes = ceil(2 * self.cache_bytes / (1 << 20)) << 20
-        self.flush_mode = flush_mode
-        self.settle_ns = settle_ns
         with torch.cuda.device(self.device), self.cupy.cuda.Device(index):
             self._own = torch.cuda.Stream(self.device)
             self._flush_buffer = torch.ones(self.flush_bytes, dtype=torch.uint8, device=self.device)
-            self._sink = torch.zeros(16, dtype=torch.uint8, device=self.device)
             self.kernels = DeviceKernels()
             torch.cuda.synchronize(self.device)
         self._driver = ctypes.CDLL("libcuda.so.1")
@@ -103,14 +98,22 @@ class CudaDevice:
             raise ChainBrokenError(Link.DEVICE, first_line(error), sticky=True) from error
 
     def flush(self) -> None:
-        """Enqueue a flush of the L2: twice its size is written or read."""
-        address = self._flush_buffer.data_ptr()
+        """Enqueue a flush of the L2: twice its size is written, which leaves dirty lines behind."""
         stream = torch.cuda.current_stream(self.device).cuda_stream
-        if self.flush_mode != "read":
-            self.cupy.cuda.runtime.memsetAsync(address, 0, self.flush_bytes, stream)
-        if self.flush_mode != "write":
-            blocks = 8 * self.properties.multi_processor_count
-            self.kernels.read(address, self.flush_bytes, self._sink.data_ptr(), blocks=blocks)
+        self.runtime.memsetAsync(self._flush_buffer.data_ptr(), 0, self.flush_bytes, stream)
+
+    @cached_property
+    def flush_s(self) -> float:
+        """How long the device works on one flush; asked for when the launch stream is current."""
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        stream = torch.cuda.current_stream(self.device)
+        self.flush()
+        start.record(stream)
+        for _ in range(_FLUSHES_TIMED):
+            self.flush()
+        stop.record(stream)
+        self.synchronize()
+        return float(start.elapsed_time(stop)) * 1e-3 / _FLUSHES_TIMED
 
     def may_persist(self) -> bool:
         """Whether some of the L2 is set aside for persisting lines, which survive a flush."""
@@ -146,14 +149,8 @@ class CudaDevice:
         return GraphRunner(self, mode, launches)
 
     def sets_needed(self, mode: str, set_bytes: int) -> int:
-        """Return how many buffer sets a mode rotates through: over five L2 sizes when rotated.
-
-        A small cold case is measured at several addresses, so that the placement one process
-        happens to get does not shift its median.
-        """
-        if mode == "rotated":
-            return 5 * self.cache_bytes // set_bytes + 2
-        return max(1, min(_PLACEMENTS, _PLACED_BYTES // set_bytes)) if mode == "cold" else 1
+        """Return how many buffer sets a mode rotates through: over five L2 sizes when rotated."""
+        return 5 * self.cache_bytes // set_bytes + 2 if mode == "rotated" else 1
 
 
 def first_line(error: BaseException) -> str:

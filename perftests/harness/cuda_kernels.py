@@ -1,4 +1,4 @@
-"""The harness's own device code: empty, spin, copies, a read flush; launched through CuPy.
+"""The harness's own device code: empty, spin, hold, copies; launched through CuPy.
 
 These are yardsticks and timing aids, never what is measured. They are compiled once for each
 device by CuPy, which caches them on disk.
@@ -32,6 +32,19 @@ __global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
     }
 }
 
+// Holds the stream until the host sets `flag`, or for `ns` nanoseconds; notes the clock as bw_spin.
+__global__ void bw_hold(volatile int* flag, unsigned long long ns, unsigned long long* log) {
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    long long first = clock64();
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (*flag == 0 && now - begin < ns);
+    long long last = clock64();
+    log[0] = static_cast<unsigned long long>(last - first);
+    log[1] = now - begin;
+}
+
 __global__ void bw_copy1(const uint4* __restrict__ in, uint4* __restrict__ out, long long n) {
     long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
     if (i < n) out[i] = in[i];
@@ -58,18 +71,6 @@ __global__ void bw_add1(const float4* __restrict__ a, const float4* __restrict__
     if (i >= n) return;
     float4 x = a[i], y = b[i];
     out[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
-
-// Reads everything and writes (almost) nothing: evicts without leaving dirty lines.
-__global__ void bw_read(const uint4* __restrict__ in, long long n, unsigned* sink) {
-    unsigned sum = 0;
-    long long step = gridDim.x * static_cast<long long>(blockDim.x);
-    for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < n;
-         i += step) {
-        uint4 v = in[i];
-        sum += v.x ^ v.y ^ v.z ^ v.w;
-    }
-    if (sum == 0x9e3779b9u) *sink = sum;
 }
 
 }  // extern "C"
@@ -102,7 +103,7 @@ class DeviceKernels:
             4: module.get_function("bw_copy4"),
         }
         self._add = module.get_function("bw_add1")
-        self._read = module.get_function("bw_read")
+        self._hold = module.get_function("bw_hold")
 
     def empty(self) -> None:
         """Launch a kernel that does nothing."""
@@ -111,6 +112,10 @@ class DeviceKernels:
     def spin(self, nanoseconds: int, log: int = 0) -> None:
         """Hold the stream; write cycles and nanoseconds to the two words at address `log`."""
         self._spin((1,), (1,), (np.uint64(nanoseconds), np.uint64(log)))
+
+    def hold(self, flag: int, longest_ns: int, log: int) -> None:
+        """Hold the stream until the word at `flag` is set; write as `spin` does."""
+        self._hold((1,), (1,), (np.uint64(flag), np.uint64(longest_ns), np.uint64(log)))
 
     def copy(self, source: int, target: int, size: int, *, vectors: int = 1) -> None:
         """Copy `size` bytes between addresses, one or four 16-byte vectors a thread."""
@@ -125,8 +130,3 @@ class DeviceKernels:
         blocks = -(-count // _BLOCK)
         arguments = (np.uint64(left), np.uint64(right), np.uint64(target), np.int64(count))
         self._add((blocks,), (_BLOCK,), arguments)
-
-    def read(self, source: int, size: int, sink: int, *, blocks: int) -> None:
-        """Read `size` bytes without writing."""
-        arguments = (np.uint64(source), np.int64(size // _VECTOR_BYTES), np.uint64(sink))
-        self._read((blocks,), (_BLOCK,), arguments)

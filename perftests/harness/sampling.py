@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BATCH_SECONDS = 0.006
 """Length of a batch: long against one synchronisation, short against the caps."""
 _FIRST_BATCH = 8
-_LARGEST_BATCH = 192
+LARGEST_BATCH = 192
 _STEADY_CLOCK = 0.005
 _STEADY_TIME = 0.02
 
@@ -32,7 +32,7 @@ class Batch:
 
     `late` counts launches that the host enqueued only after the device had started to wait for
     them: their times hold the host's gap and are not among `seconds`. `busy_s` is how long the
-    device worked on the batch, flushes included; 0 where nobody measured that.
+    device worked on the batch, flushes included and waits left out; 0 where nobody measured that.
     """
 
     seconds: list[float]
@@ -53,9 +53,6 @@ class Runner(Protocol):
 
     def once(self) -> None:
         """Launch as in the timed region, once on every buffer set, without timing."""
-
-    def tune(self, estimate_s: float) -> None:
-        """Fit the runner to launches of about this long, before the sample is taken."""
 
 
 @dataclass(frozen=True)
@@ -95,27 +92,19 @@ class _Pool:
 
 @dataclass(frozen=True)
 class Warmth:
-    """How a warm-up ended: steady or cut off, the last batch's median, and what fills a batch."""
+    """How a warm-up ended, steady or cut off, and what fills a batch."""
 
     steady: bool
-    median_s: float | None
     busy_s: float = 0.0
     batch: int = _FIRST_BATCH
 
 
 def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
-    """Run batches until clock and time stand still, or the cap is reached; then tune the runner.
+    """Run batches until clock and time stand still, or the cap is reached.
 
     Steady means: two batches in a row, after the floor, whose clocks differ by at most 0.5 % and
     whose medians differ by at most 2 %.
     """
-    warmth = _warm_up(runner, floor_s=floor_s, cap_s=cap_s)
-    if warmth.median_s is not None:
-        runner.tune(warmth.median_s)
-    return warmth
-
-
-def _warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
     began = time.perf_counter()
     before: tuple[float, float | None] | None = None
     count, busy = 1, 0.0
@@ -127,9 +116,9 @@ def _warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
         filling = _batch_size(count, now - start)
         seen = (float(np.median(batch.seconds)), batch.sm_clock_hz) if batch.seconds else None
         if seen and before and now - began >= floor_s and _is_steady(before, seen):
-            return Warmth(True, seen[0], busy, filling)
+            return Warmth(True, busy, filling)
         if now - began >= cap_s:
-            return Warmth(False, seen[0] if seen else None, busy, filling)
+            return Warmth(False, busy, filling)
         before, count = seen, filling
 
 
@@ -144,7 +133,7 @@ def _is_steady(before: tuple[float, float | None], after: tuple[float, float | N
 def _batch_size(count: int, took_s: float) -> int:
     """Return the count that fills a batch, from what the last one took."""
     wanted = int(count * _BATCH_SECONDS / max(took_s, 1e-6))
-    return max(1, min(wanted, 4 * count, _LARGEST_BATCH))
+    return max(1, min(wanted, 4 * count, LARGEST_BATCH))
 
 
 def collect(

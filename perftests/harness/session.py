@@ -50,7 +50,7 @@ class Bench:
         rule = self.settings.rule(self.device.kind)
         if self.budget is None:
             return rule
-        return replace(rule, budget_seconds=self.budget.sample_s(self.device.kind))
+        return replace(rule, budget_seconds=self.budget.sample_s())
 
     @cached_property
     def calibrator(self) -> Calibrator:

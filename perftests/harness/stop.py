@@ -38,19 +38,25 @@ _SETTLED_SPREAD = 0.05
 class StopRule:
     """Limits of one case's sample.
 
-    `target` is the relative standard error of the median. The floor (`min_samples`) holds against
-    everything but the time cap; settled noise counts from `settle_samples` on, once the error is
+    `target` is the relative standard error of the median; an error below `resolution_s` is small
+    enough whatever the target, for a process shifts all of its launches by more. The floor
+    (`min_samples`) holds against everything but the time cap; settled noise counts from `settle_samples` on, once the error is
     within four times the target: noise that is steadily large says nothing of the median.
     `budget_seconds` is a shorter time cap that the session's budget sets; a few measurements are
     taken all the same. Times in seconds of the whole loop, flushes included.
     """
 
     target: float = 5e-4
+    resolution_s: float = 0.0
     min_samples: int = 30
     settle_samples: int = 64
     max_samples: int = 4000
     max_seconds: float = 0.3
     budget_seconds: float | None = None
+
+    def target_at(self, median_s: float) -> float:
+        """Return the relative standard error that is small enough at this median."""
+        return max(self.target, self.resolution_s / median_s)
 
 
 def relative_error(samples_s: Sequence[float] | np.ndarray) -> float:
@@ -77,9 +83,10 @@ class Stopper:
         if count >= rule.min_samples:
             error = relative_error(samples_s)
             self._noise.append(error * sqrt(count))
-            if error <= rule.target:
+            target = rule.target_at(float(np.median(samples_s)))
+            if error <= target:
                 return PRECISE
-            near = error <= _SETTLED_FACTOR * rule.target
+            near = error <= _SETTLED_FACTOR * target
             if count >= rule.settle_samples and near and self._is_settled():
                 return SETTLED
         if count >= rule.max_samples:
