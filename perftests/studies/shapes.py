@@ -41,8 +41,8 @@ def launches(
     import torch
 
     from kernels import build, launch
-    from kernels.inputs import empty_at
     from kernels.cuda import CudaImplementation
+    from kernels.inputs import empty_at
     from kernels.registry import definition, get
     from kernels.tiling import tile
 
