@@ -40,10 +40,11 @@ class StopRule:
 
     `target` is the relative standard error of the median; an error below `resolution_s` is small
     enough whatever the target, for a process shifts all of its launches by more. The floor
-    (`min_samples`) holds against everything but the time cap; settled noise counts from `settle_samples` on, once the error is
-    within four times the target: noise that is steadily large says nothing of the median.
-    `budget_seconds` is a shorter time cap that the session's budget sets; a few measurements are
-    taken all the same. Times in seconds of the whole loop, flushes included.
+    (`min_samples`) holds against everything but the time cap; settled noise counts from
+    `settle_samples` on, once the error is within four times the target: noise that is steadily
+    large says nothing of the median. `budget_seconds` is a shorter time cap that the session's
+    budget sets; a few measurements are taken all the same. Times in seconds of the whole loop,
+    flushes included.
     """
 
     target: float = 5e-4

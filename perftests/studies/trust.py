@@ -1,6 +1,6 @@
 """How far the harness's times can be trusted, in figures measured on the GPU at hand.
 
-    python -m perftests.studies.trust            # all parts, about five minutes
+    python -m perftests.studies.trust --out docs/results     # all parts, under two minutes
     python -m perftests.studies.trust agreement spread planted overhead
 
 `agreement` sets it against nvbench on the same kernel in the same run; `spread` repeats one median
@@ -11,8 +11,6 @@ not work of the GPU. Figures go to docs/results/ as text and JSON.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,59 +19,38 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from perftests.studies.nvbench_peer import ask
+from perftests.studies.overhead import overhead
+from perftests.studies.spread import RUNS, spread
 from perftests.studies.tables import Row, Section, write
+from perftests.studies.timed import measured, new_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perftests.harness.chain import Outcome
-    from perftests.harness.session import Session
-
-SIZES_MIB = (1, 16, 64, 256, 1024)
-RUNS = 10
-SPREAD_GOALS = {1: 0.005, 16: 0.003, 64: 0.0015, 256: 0.0005, 1024: 0.0005}
 AGREEMENT_GOALS = {1: 0.05, 16: 0.01, 64: 0.01, 256: 0.01, 1024: 0.01}
+SIZES_MIB = tuple(AGREEMENT_GOALS)
 PLANTED = (0.005, 0.01, 0.02, 0.05)
 PLANTED_MIB = 256
 WALL_GOAL = 0.2
-OVERHEAD_GOAL = 0.3
 
 
-def measured(session: Session, mib: int, *, more: float = 0.0) -> Outcome:
-    """Return the outcome at a size; raise RuntimeError when the chain broke."""
-    from perftests.harness.chain import measure
-    from perftests.studies.relu import relu_workload
-
-    outcome = measure(relu_workload(mib, more=more), session)
-    if outcome.broken is not None:
-        raise RuntimeError(f"no time at {mib} MiB: {outcome.broken}")
-    return outcome
-
-
-def new_session() -> Session:
-    """Return a session with the default limits on the first GPU."""
-    from perftests.harness.session import Session
-    from perftests.harness.settings import Settings
-
-    return Session(Settings())
-
-
-def agreement(folder: Path) -> Section:
+def agreement() -> Section:
     """Compare medians and wall times with nvbench's at each size.
 
     The yardsticks (copies, empty launch) are made before: a suite shares them; nvbench has none.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        peers = ask(SIZES_MIB, Path(folder))
     session = new_session()
     rows: list[Row] = []
-    for mib in SIZES_MIB:
+    for mib, goal in AGREEMENT_GOALS.items():
         measured(session, mib)
         began = time.perf_counter()
         outcome = measured(session, mib)
         wall_s = time.perf_counter() - began
-        peer = ask(mib, folder)
+        peer = peers[mib]
         theirs = peer.mean_s if peer.median_s is None else peer.median_s
         ours = median(outcome.seconds)
-        goal = AGREEMENT_GOALS[mib]
         rows.append(
             {
                 "MiB": mib,
@@ -95,50 +72,8 @@ def agreement(folder: Path) -> Section:
     return Section("Agreement with nvbench", "torch ReLU, fp32, cold, same run, medians", rows)
 
 
-def spread(folder: Path) -> Section:
-    """Repeat the median of each size in fresh processes."""
-    del folder
-    runs = []
-    for _ in range(RUNS):
-        done = subprocess.run(
-            [sys.executable, "-m", "perftests.studies.trust", "--one-process"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    rows: list[Row] = []
-    for mib in SIZES_MIB:
-        medians = [run[str(mib)]["median_s"] for run in runs]
-        fractions = [run[str(mib)]["median_s"] * run[str(mib)]["copy"] for run in runs]
-        wide = (max(medians) - min(medians)) / median(medians)
-        rows.append(
-            {
-                "MiB": mib,
-                "median us": median(medians) * 1e6,
-                "spread": wide,
-                "spread of copy fraction": (max(fractions) - min(fractions)) / median(fractions),
-                "goal": SPREAD_GOALS[mib],
-                "reached": wide <= SPREAD_GOALS[mib],
-            }
-        )
-    what = f"(largest - smallest) / median over {RUNS} fresh processes"
-    return Section("A/A spread of the median", what, rows)
-
-
-def one_process() -> None:
-    """Print each size's median and copy rate as JSON: one run of the A/A study."""
-    session, found = new_session(), {}
-    for mib in SIZES_MIB:
-        outcome = measured(session, mib)
-        copy = outcome.result["peaks"]["copy_bytes_per_s"]
-        found[str(mib)] = {"median_s": median(outcome.seconds), "copy": copy}
-    print(json.dumps(found))
-
-
-def planted(folder: Path) -> Section:
+def planted() -> Section:
     """Plant slow-downs by more data and count how often base and head come out in order."""
-    del folder
     session = new_session()
     rows: list[Row] = []
     measured(session, PLANTED_MIB)
@@ -163,36 +98,11 @@ def planted(folder: Path) -> Section:
     return Section("Planted slow-downs", f"torch ReLU, {PLANTED_MIB} MiB, A/B in turn", rows)
 
 
-def overhead(folder: Path) -> Section:
-    """Say what share of the wall time is not work of the GPU inside the timed part."""
-    del folder
-    session = new_session()
-    rows: list[Row] = []
-    for mib in SIZES_MIB:
-        measured(session, mib)
-        walls = measured(session, mib).walls
-        timing = walls["timing"]
-        rows.append(
-            {
-                "MiB": mib,
-                "wall s": walls["total"],
-                "timing s": timing,
-                "GPU busy s": walls["busy"],
-                "outside GPU work": 1 - walls["busy"] / timing,
-                "checks share of wall": 1 - (timing + walls["yardsticks"]) / walls["total"],
-                "goal": OVERHEAD_GOAL,
-                "reached": 1 - walls["busy"] / timing <= OVERHEAD_GOAL,
-            }
-        )
-    how = "of warm-up and timed loop, the share in which the GPU is idle"
-    return Section("Overhead", how, rows)
-
-
-PARTS: dict[str, Callable[[Path], Section]] = {
+PARTS: dict[str, Callable[[], Section]] = {
     "agreement": agreement,
     "spread": spread,
     "planted": planted,
-    "overhead": overhead,
+    "overhead": lambda: overhead(SIZES_MIB),
 }
 
 
@@ -201,23 +111,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="figures of the harness on this GPU")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    if given.one_process:
-        one_process()
-        return 0
     unknown = [part for part in given.parts if part not in PARTS]
     if unknown:
         parser.error(f"no part {unknown[0]!r}: there are {', '.join(PARTS)}")
     sections: list[Section] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for part in given.parts or PARTS:
-            began = time.perf_counter()
-            sections.append(PARTS[part](Path(folder)))
-            print(sections[-1].text())
-            print(f"({part}: {time.perf_counter() - began:.1f} s)\n", flush=True)
+    for part in given.parts or PARTS:
+        began = time.perf_counter()
+        sections.append(_made(part))
+        print(sections[-1].text())
+        print(f"({part}: {time.perf_counter() - began:.1f} s)\n", flush=True)
     write(sections, given.out, facts())
     return 0 if all(section.reached for section in sections) else 1
+
+
+def _made(part: str) -> Section:
+    """Return a part's section, one that says why where it could not be measured."""
+    try:
+        return PARTS[part]()
+    except RuntimeError as error:
+        return Section(part.capitalize(), "Not measured", [{"why": str(error), "reached": False}])
 
 
 def facts() -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""A/A: the same median in fresh processes, one after the other.
+
+All of them start and import at once and then wait for their turn, without a CUDA context: imports
+take longer than measuring. Run as `python -m perftests.studies.spread MIB...` this is one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from statistics import median
+from typing import TYPE_CHECKING, TypeAlias
+
+from perftests.studies.tables import Row, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RUNS = 10
+GOALS = {1: 0.005, 16: 0.003, 64: 0.0015, 256: 0.0005}
+_TIMEOUT_S = 60
+_Found: TypeAlias = "dict[str, dict[str, float]]"
+
+
+def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section:
+    """Repeat the median of each size in fresh processes; raise RuntimeError when one fails."""
+    command = [sys.executable, "-m", "perftests.studies.spread", *map(str, sizes_mib)]
+    waiting = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(runs)
+    ]
+    try:
+        for process in waiting:
+            if process.stdout is not None:
+                process.stdout.readline()
+        found = [_answer(process) for process in waiting]
+    finally:
+        for process in waiting:
+            process.kill()
+    how = (
+        f"torch ReLU, fp32, cold; (largest - smallest) / median over {runs} fresh processes; the "
+        "copy fraction is the rate over that of a copy in the same process"
+    )
+    return Section("A/A spread of the median", how, rows(found, sizes_mib))
+
+
+def rows(found: Sequence[_Found], sizes_mib: Sequence[int]) -> list[Row]:
+    """Return a row for each size from what each process found."""
+    made: list[Row] = []
+    for mib in sizes_mib:
+        medians = [run[str(mib)]["median_s"] for run in found]
+        fractions = [run[str(mib)]["median_s"] * run[str(mib)]["copy"] for run in found]
+        wide = _wide(medians)
+        made.append(
+            {
+                "MiB": mib,
+                "median us": median(medians) * 1e6,
+                "largest - smallest ns": (max(medians) - min(medians)) * 1e9,
+                "spread": wide,
+                "spread of copy fraction": _wide(fractions),
+                "spread of middle 8": _wide(sorted(medians)[1:-1]),
+                "goal": GOALS[mib],
+                "reached": wide <= GOALS[mib],
+            }
+        )
+    return made
+
+
+def _wide(values: Sequence[float]) -> float:
+    return (max(values) - min(values)) / median(values)
+
+
+def _answer(process: subprocess.Popen[str]) -> _Found:
+    out, err = process.communicate("go\n", timeout=_TIMEOUT_S)
+    if process.returncode:
+        raise RuntimeError(f"a process of the A/A study failed: {' '.join(err.splitlines()[-1:])}")
+    found: _Found = json.loads(out.strip().splitlines()[-1])
+    return found
+
+
+def main(sizes_mib: Sequence[int]) -> None:
+    """Wait for the turn, then print each size's median and copy rate as JSON."""
+    import cupy  # noqa: F401  imported early: this costs a second that the others need not wait for
+
+    from perftests.studies.timed import measured, new_session
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    session, found = new_session(), {}
+    for mib in sizes_mib:
+        outcome = measured(session, mib)
+        copy = outcome.result["peaks"]["copy_bytes_per_s"]
+        found[mib] = {"median_s": median(outcome.seconds), "copy": copy}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main([int(text) for text in sys.argv[1:]])
