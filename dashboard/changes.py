@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 
 from dashboard.data import cached, day, label
-from dashboard.levels import Course, Step, steps
+from dashboard.levels import Course, Step, steps_of
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, plain
 from tracker import queries
+from tracker.loop.notify import AUTHOR
 from tracker.model import Commit, VerdictKind
 from tracker.queries import ResultTable, RunInfo
 from tracker.store import Store
@@ -40,15 +41,14 @@ def found(store: Store, gpu: str, branch: str | None, unit: str, number: int) ->
     runs = _in_commit_order(store, _window(newest, unit, number))
     table = queries.result_table(store, runs)
     commits = queries.commits(store, [run.sha for run in runs if run.sha])
-    states = triage_states(store)
+    states = triage_states(store, {AUTHOR})
     frame = pd.DataFrame(
         [
             {
                 **_place(table, case, first, last, step),
-                **_people(first, commits, states, gpu, key),
+                **_people(first, commits, states, gpu, table.case_keys[case]),
             }
-            for case, key in enumerate(table.case_keys)
-            for first, last, step in _steps(table, case)
+            for case, first, last, step in _steps(table)
         ],
         columns=list(_COLUMNS),
     )
@@ -82,20 +82,28 @@ def _in_commit_order(store: Store, runs: Sequence[RunInfo]) -> list[RunInfo]:
     return ordered
 
 
-def _steps(table: ResultTable, case: int) -> Iterator[tuple[RunInfo, RunInfo, Step]]:
-    """Yield the steps of one case with the first run of the new level and the last before it."""
-    mine = np.flatnonzero(table.case == case)
-    runs = [table.runs[i] for i in table.run[mine]]
-    bandwidth = table.bandwidth[mine]
-    course = Course(
-        bandwidth=bandwidth,
-        copy_fraction=bandwidth / table.copy_bytes_per_s[mine],
-        environment=[run.environment_key for run in runs],
-        device=[run.device.uuid for run in runs],
-        status=table.status[mine].tolist(),
-    )
-    for step in steps(course, thresholds().policy):
-        yield runs[step.index], runs[step.previous], step
+def _steps(table: ResultTable) -> Iterator[tuple[int, RunInfo, RunInfo, Step]]:
+    """Yield every step: its case, the first run of the new level and the last run before it."""
+    order = np.argsort(table.case, kind="stable")
+    cuts = np.searchsorted(table.case[order], np.arange(1, len(table.cases)))
+    mine = np.split(order, cuts) if len(table.cases) else []
+    keys = [run.environment_key for run in table.runs]
+    devices = [run.device.uuid for run in table.runs]
+    bandwidth, fraction = table.bandwidth, table.bandwidth / table.copy_bytes_per_s
+    courses = [
+        Course(
+            bandwidth=bandwidth[rows],
+            copy_fraction=fraction[rows],
+            environment=[keys[i] for i in table.run[rows].tolist()],
+            device=[devices[i] for i in table.run[rows].tolist()],
+            status=table.status[rows].tolist(),
+        )
+        for rows in mine
+    ]
+    for case, found in enumerate(steps_of(courses, thresholds().policy)):
+        runs = table.run[mine[case]]
+        for step in found:
+            yield case, table.runs[runs[step.index]], table.runs[runs[step.previous]], step
 
 
 def _place(

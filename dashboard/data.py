@@ -132,7 +132,7 @@ def changed_most(
     ends = (found[-3:], found[:3])
     moved: dict[str, list[float]] = {}
     for part in ends:
-        table = queries.result_table(store, part)
+        table = queries.result_table(store, part, cases=case_keys)
         for index, key in enumerate(table.case_keys):
             times = table.median_s[table.case == index]
             known = times[np.isfinite(times)]
@@ -152,12 +152,10 @@ def trends(
 ) -> dict[str, list[float]]:
     """Return the bandwidths of cases in the last runs, oldest first, in GB/s; gaps are left out."""
     found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=length)
-    table = queries.result_table(store, found[::-1])
-    wanted = set(case_keys)
+    table = queries.result_table(store, found[::-1], cases=case_keys)
     return {
         key: [float(v) for v in table.bandwidth[table.case == i] / 1e9 if np.isfinite(v)]
         for i, key in enumerate(table.case_keys)
-        if key in wanted
     }
 
 

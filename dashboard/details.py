@@ -5,15 +5,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import commands, data, facts
+from dashboard import commands, data, facts, history, layout
+from dashboard.charts.series import series_chart
 from dashboard.facts import Fact
+from dashboard.history import Window
 from dashboard.layout import View
-from dashboard.metrics import percent
+from dashboard.metrics import BANDWIDTH, percent
 from dashboard.pages import COMPARE, RUNS, SERIES
 from dashboard.text import ABSENT, plain, short
 from tracker import units
 from tracker.model import Result
 from tracker.queries import RunInfo
+
+_LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,16 @@ def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None
     st.code(commands.reproduce(result.case, run.sha, result.test), language="bash", wrap_lines=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         _links(run, result, focus, key=key, to_series=to_series)
+
+
+@layout.replayed
+def course(view: View, case_key: str, gpu: str, branch: str | None, window: Window) -> None:
+    """Draw the chart of one case's bandwidth over commits, nothing where there is no result."""
+    series = data.series(view.snapshot, case_key, gpu, branch)
+    loaded = history.load(view.snapshot, [series], window, BANDWIDTH)
+    if len(loaded.points):
+        described = series_chart(loaded.view(_LOOK), view.colours, height=300)
+        layout.chart(described, key=f"course-{gpu}-{case_key}")
 
 
 def _links(run: RunInfo, result: Result, focus: Focus, *, key: str, to_series: bool) -> None:

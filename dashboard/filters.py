@@ -123,9 +123,13 @@ def choose_named(
 
 def choose_branch(names: Sequence[str], address: Address) -> str | None:
     """Draw the branch filter and return the branch, None for all; main is the default."""
-    preferred = next((name for name in _TRUNKS if name in names), None)
-    chosen = choose_named(BRANCH, [ALL, *names], address, preferred=preferred)
+    chosen = choose_named(BRANCH, [ALL, *names], address, preferred=default_branch(names))
     return None if chosen == ALL else chosen
+
+
+def default_branch(names: Sequence[str]) -> str | None:
+    """Return the branch that is shown where none is chosen, None for all."""
+    return next((name for name in _TRUNKS if name in names), None)
 
 
 def choose_run(

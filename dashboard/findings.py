@@ -1,13 +1,16 @@
 """What asks for attention on one GPU model, as one table: what, how much, how sure, since when."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data
+from dashboard import changes, data
 from dashboard.changes import OPEN
 from dashboard.charts.base import plural
+from dashboard.data import Snapshot
+from dashboard.history import Window
 from dashboard.judging import ORDER, Verdicts
 from dashboard.metrics import certainty
 from dashboard.palette import OUTCOMES
@@ -15,11 +18,34 @@ from dashboard.tables import shown_change, shown_rate, verdict_column
 from dashboard.text import ABSENT, plain, short
 from tracker.queries import RunInfo
 
-TREND_RUNS = 30
+# The change points of so many commits are findings.
+WINDOW = Window("commits", 50)
+# More models than this have no findings on the overview; choose one to see them.
+MAX_MODELS = 4
+_TREND_RUNS = 30
 _COLUMNS = (
     *("outcome", "effect", "label", "case_key", "before", "after", "p_value", "sha"),
     *("subject", "author", "started", "run_id", "base_run", "reason"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """A GPU model's newest run, what asks for attention, and the latest bandwidths by case."""
+
+    run: RunInfo
+    found: pd.DataFrame
+    trends: Mapping[str, list[float]]
+
+
+def of_run(snapshot: Snapshot, run: RunInfo, verdicts: Verdicts, branch: str | None) -> Attention:
+    """Return what asks for attention in the newest run of a GPU model and on its branch lately."""
+    gpu = run.gpu_model
+    steps = changes.found(snapshot, gpu, branch, WINDOW.unit, WINDOW.number)
+    found = together(from_verdicts(verdicts, run), from_changes(steps))
+    cases = tuple(dict.fromkeys(found["case_key"]))
+    trends = data.trends(snapshot, gpu, branch, cases, _TREND_RUNS) if cases else {}
+    return Attention(run, found, trends)
 
 
 def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
@@ -49,9 +75,9 @@ def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
     )
 
 
-def from_changes(changes: pd.DataFrame) -> pd.DataFrame:
+def from_changes(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the open change points as findings."""
-    rows = changes[changes["state"].isin(OPEN)]
+    rows = steps[steps["state"].isin(OPEN)]
     return pd.DataFrame(
         {
             "outcome": rows["kind"],
@@ -81,29 +107,28 @@ def _ago(runs: int) -> str:
     return "in the newest run" if runs == 0 else f"{plural(runs, 'run')} ago"
 
 
-def together(verdicts: pd.DataFrame, changes: pd.DataFrame) -> pd.DataFrame:
+def together(verdicts: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """Return findings in the order of attention, one for a case.
 
     What is wrong or missing comes first, then losses before gains, each by size. A change point
     says since when, so it replaces the verdict of the newest run on the same case.
     """
-    known = set(changes["case_key"])
+    known = set(steps["case_key"])
     fresh = verdicts[
         ~(
             verdicts["case_key"].isin(known)
             & verdicts["outcome"].isin(["regression", "improvement"])
         )
     ]
-    both = pd.concat([fresh, changes], ignore_index=True)
+    both = pd.concat([fresh, steps], ignore_index=True)
     rank = [ORDER.index(str(name)) for name in both["outcome"]]
     keys = pd.DataFrame({"rank": rank, "size": -both["effect"].abs()})
     return both.loc[keys.sort_values(["rank", "size"], kind="stable").index].reset_index(drop=True)
 
 
-def table(
-    found: pd.DataFrame, trends: Mapping[str, list[float]], *, key: str, described: str
-) -> int:
+def table(told: Attention, *, key: str, described: str) -> int:
     """Draw the findings and return the place of the selected row, the first without a selection."""
+    found = told.found
     shown = pd.DataFrame(
         {
             "verdict": [[OUTCOMES[outcome].text] for outcome in found["outcome"]],
@@ -116,7 +141,7 @@ def table(
             "subject": found["subject"],
             "author": found["author"],
             "when": [data.day(when)[:10] for when in found["started"]],
-            "trend": [trends.get(case, []) for case in found["case_key"]],
+            "trend": [told.trends.get(case, []) for case in found["case_key"]],
         }
     )
     event = st.dataframe(
@@ -137,7 +162,7 @@ def table(
             "subject": st.column_config.TextColumn("Subject", width="medium"),
             "author": "Whose",
             "when": "On",
-            "trend": st.column_config.LineChartColumn(f"Last {TREND_RUNS} runs", width="small"),
+            "trend": st.column_config.LineChartColumn(f"Last {_TREND_RUNS} runs", width="small"),
         },
     )
     rows = event["selection"]["rows"]

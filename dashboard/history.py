@@ -13,7 +13,7 @@ from dashboard import data
 from dashboard.charts.base import MAX_MARKS
 from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
-from dashboard.levels import TRUSTED, Course, baseline, steps
+from dashboard.levels import TRUSTED, Course, Step, baseline, steps
 from dashboard.metrics import Metric, change
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, plain, short
@@ -65,14 +65,29 @@ def values(series: Series, metric: Metric) -> tuple[Floats, Floats, Floats]:
     return top / series.median_s, top / series.q3_s, top / series.q1_s
 
 
+@dataclass(frozen=True, slots=True)
+class Levelled:
+    """A series with its changes of level, searched over the whole of it."""
+
+    series: Series
+    course: Course
+    steps: Sequence[Step]
+
+
+def levelled(series: Series) -> Levelled:
+    """Return a series with its changes of level."""
+    course = course_of(series)
+    return Levelled(series, course, steps(course, thresholds().policy))
+
+
 def points(
-    several: Sequence[Series],
+    several: Sequence[Levelled],
     window: Window,
     metric: Metric,
     commits: Mapping[str, Commit],
 ) -> pd.DataFrame:
     """Return one row a result: see `charts.series.SeriesView.points`, and more for tables."""
-    parts = [_part(series, cut(series, window), metric, commits) for series in several]
+    parts = [_part(one, cut(one.series, window), metric, commits) for one in several]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if not len(frame):
         return frame
@@ -109,9 +124,11 @@ def merged(orders: Sequence[Sequence[str]], starts: Mapping[str, float]) -> dict
 
 
 def _part(
-    series: Series, keep: NDArray[np.int64], metric: Metric, commits: Mapping[str, Commit]
+    one: Levelled, keep: NDArray[np.int64], metric: Metric, commits: Mapping[str, Commit]
 ) -> pd.DataFrame:
-    value, low, high = (column[keep] for column in values(series, metric))
+    series = one.series
+    whole = values(series, metric)
+    value, low, high = (column[keep] for column in whole)
     shas = series.sha[keep].tolist()
     known = [commits.get(sha) for sha in shas]
     status = series.status[keep].tolist()
@@ -132,7 +149,7 @@ def _part(
             "value": value,
             "low": low,
             "high": high,
-            "baseline": _baseline(series, metric)[keep],
+            "baseline": baseline(one.course, one.steps, whole[0])[keep],
             "count": series.count[keep],
             "median_s": series.median_s[keep],
             "q1_s": series.q1_s[keep],
@@ -145,11 +162,6 @@ def _part(
             "environment": series.environment[keep],
         }
     )
-
-
-def _baseline(series: Series, metric: Metric) -> Floats:
-    course = course_of(series)
-    return baseline(course, steps(course, thresholds().policy), values(series, metric)[0])
 
 
 def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
@@ -187,17 +199,19 @@ def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.Da
     return pd.DataFrame(list(rows.values()), columns=["position", "edge", "date", "text"])
 
 
-def level_changes(several: Sequence[Series], frame: pd.DataFrame, group: int) -> pd.DataFrame:
+def level_changes(several: Sequence[Levelled], frame: pd.DataFrame, group: int) -> pd.DataFrame:
     """Return the change points inside the frame: edge, date, kind, label, sha, line.
 
     The search is over each whole series, so that a window does not change what is found.
     """
     rows = []
-    for series in several:
-        part = frame[frame["case_key"] == series.case.fingerprint]
+    for one in several:
+        if not one.steps:
+            continue
+        part = frame[frame["case_key"] == one.series.case.fingerprint]
         rows_by_run = {str(row["run_id"]): row for row in part.to_dict("records")}
-        for step in steps(course_of(series), thresholds().policy):
-            row = rows_by_run.get(str(series.run_id[step.index]))
+        for step in one.steps:
+            row = rows_by_run.get(str(one.series.run_id[step.index]))
             if row is None:
                 continue
             kind = VerdictKind.REGRESSION if step.effect < 0 else VerdictKind.IMPROVEMENT
@@ -302,7 +316,8 @@ class History:
 def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: Metric) -> History:
     """Return series ready to draw, at most six."""
     shas = tuple(dict.fromkeys(sha for s in several for sha in s.sha.tolist() if sha))
-    every = points(several, window, metric, data.commits(snapshot, shas))
+    found = [levelled(series) for series in several]
+    every = points(found, window, metric, data.commits(snapshot, shas))
     shown, group = grouped(every) if len(every) else (every, 1)
     dots, thinned = (
         _measurements(snapshot, every, several[0], metric)
@@ -310,7 +325,7 @@ def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: 
         else (pd.DataFrame(), False)
     )
     environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
-    changes = level_changes(several, every, group) if len(every) else every[:0]
+    changes = level_changes(found, every, group) if len(every) else every[:0]
     return History(shown, every, metric, dots, environments, changes, group, thinned)
 
 

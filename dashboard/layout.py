@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -17,6 +19,7 @@ from dashboard.palette import Palette, palette
 from dashboard.session import is_missing, open_store, store_address
 from tracker.errors import TrackerError
 
+P = ParamSpec("P")
 Parameters = Mapping[str, str | Sequence[str]]
 
 
@@ -28,6 +31,9 @@ class View:
     colours: Palette
     address: Address
     now: float
+
+
+Drawing = Callable[Concatenate[View, P], None]
 
 
 def draw(page: PageInfo, body: Callable[[View], Parameters]) -> None:
@@ -81,6 +87,30 @@ def _permanent_link(page: PageInfo, parameters: Parameters) -> None:
     with st.popover("Permanent link", type="tertiary"):
         st.markdown("Shows this view later too: commits are written out.")
         st.code(address, language=None, wrap_lines=True)
+
+
+def replayed(
+    function: Callable[Concatenate[View, P], None],
+) -> Callable[Concatenate[View, P], None]:
+    """Return a function that draws, whose drawing is kept and shown again at the next use.
+
+    It may draw no widgets, and its arguments must say everything that the drawing depends on
+    besides the store and the colours.
+    """
+
+    def draw(at: tuple[str, int, Palette], _view: View, *args: P.args, **kwargs: P.kwargs) -> None:
+        del at  # a part of the key only
+        function(_view, *args, **kwargs)
+
+    draw.__qualname__, draw.__module__ = function.__qualname__, function.__module__
+    kept = st.cache_data(max_entries=64, show_spinner=False)(draw)
+
+    @wraps(function)
+    def shown(view: View, *args: P.args, **kwargs: P.kwargs) -> None:
+        at = (view.snapshot.store.name, view.snapshot.revision, view.colours)
+        kept(at, view, *args, **kwargs)
+
+    return cast("Drawing[P]", shown)
 
 
 def chart(described: Described, *, key: str, on_select: bool = False) -> Mapping[str, object]:

@@ -5,15 +5,16 @@ several boards took part, the fraction of copy is searched, since boards of one 
 about a percent in time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracker.stats.change_point import change_points
+from tracker.stats.change_point import Drift, change_points, history
+from tracker.stats.screen import may_change
 from tracker.verdict import Policy
 
 Floats = NDArray[np.float64]
@@ -78,42 +79,80 @@ def steps(course: Course, policy: Policy = _USUAL, detect: Detector = change_poi
 
     As with verdicts, a change must be both surer than chance and large enough to matter.
     """
-    found: list[Step] = []
-    for part in _comparable(course):
-        boards = {course.device[i] for i in part}
+    found = (_found(part, course, policy, detect) for part in _parts(course))
+    return sorted(chain.from_iterable(found), key=lambda step: step.index)
+
+
+def steps_of(courses: Sequence[Course], policy: Policy = _USUAL) -> list[list[Step]]:
+    """Return the changes of level of many series; one that cannot have any costs little."""
+    parts = [(place, part) for place, course in enumerate(courses) for part in _parts(course)]
+    by_length: dict[int, list[int]] = {}
+    for number, (_, part) in enumerate(parts):
+        by_length.setdefault(part.values.size, []).append(number)
+    found: list[list[Step]] = [[] for _ in courses]
+    for numbers in by_length.values():
+        rows = np.array([parts[number][1].values for number in numbers])
+        for which in np.flatnonzero(may_change(rows, policy.minimal_effect)):
+            place, part = parts[numbers[which]]
+            found[place] += _found(part, courses[place], policy, change_points)
+    return [sorted(several, key=lambda step: step.index) for several in found]
+
+
+def drift(course: Course, policy: Policy = _USUAL) -> Drift | None:
+    """Return the steady change of the newest environment's results, None where there is none."""
+    parts = list(_parts(course))
+    if not parts:
+        return None
+    newest = max(parts, key=lambda part: int(part.places[-1]))
+    found = history(newest.values.tolist(), policy.minimal_effect).drift
+    return found if found is not None and abs(found.effect) >= policy.minimal_effect else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Results that may be compared: their places in the course, and the values to search."""
+
+    places: NDArray[np.int64]
+    values: Floats
+
+
+def _parts(course: Course) -> Iterator[_Part]:
+    for places in _comparable(course):
+        boards = {course.device[i] for i in places}
         source = course.copy_fraction if len(boards) > 1 else course.bandwidth
-        values = source[part]
-        if part.size < _SHORTEST or not np.isfinite(values).all():
-            continue
-        points = [
-            point
-            for point in detect(values.tolist())
-            if point.p_value <= 1 - policy.confidence and abs(point.effect) >= policy.minimal_effect
-        ]
-        found += _steps(part, values, course.bandwidth[part], points)
-    return sorted(found, key=lambda step: step.index)
+        values = source[places]
+        if places.size >= _SHORTEST and np.isfinite(values).all():
+            yield _Part(places, values)
+
+
+def _found(part: _Part, course: Course, policy: Policy, detect: Detector) -> list[Step]:
+    points = [
+        point
+        for point in detect(part.values.tolist())
+        if point.p_value <= 1 - policy.confidence and abs(point.effect) >= policy.minimal_effect
+    ]
+    return _steps(part, course.bandwidth[part.places], points) if points else []
 
 
 def _comparable(course: Course) -> list[NDArray[np.int64]]:
     """Return the indices of each environment's trusted results."""
     groups: dict[str, list[int]] = {}
+    measured = np.isfinite(course.bandwidth).tolist()
     for i, (key, status) in enumerate(zip(course.environment, course.status, strict=True)):
-        if status in TRUSTED and np.isfinite(course.bandwidth[i]):
+        if measured[i] and status in TRUSTED:
             groups.setdefault(key, []).append(i)
     return [np.array(group, dtype=np.int64) for group in groups.values()]
 
 
-def _steps(
-    part: NDArray[np.int64], values: Floats, bandwidth: Floats, found: Sequence[Found]
-) -> list[Step]:
+def _steps(part: _Part, bandwidth: Floats, found: Sequence[Found]) -> list[Step]:
     points = sorted(found, key=lambda point: point.index)
-    edges = [0, *(point.index for point in points), values.size]
+    edges = [0, *(point.index for point in points), part.values.size]
     rates = [float(np.median(bandwidth[a:b])) for a, b in pairwise(edges)]
-    levels = [float(np.median(values[a:b])) for a, b in pairwise(edges)]
+    levels = [float(np.median(part.values[a:b])) for a, b in pairwise(edges)]
     return [
         Step(
-            index=int(part[point.index]),
-            previous=int(part[point.index - 1]),
+            index=int(part.places[point.index]),
+            previous=int(part.places[point.index - 1]),
             effect=levels[i + 1] / levels[i] - 1,
             p_value=float(point.p_value),
             before=rates[i],
@@ -121,7 +160,7 @@ def _steps(
             lasting=_lasting(levels, i),
         )
         for i, point in enumerate(points)
-        if 0 < point.index < values.size
+        if 0 < point.index < part.values.size
     ]
 
 

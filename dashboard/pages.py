@@ -56,7 +56,8 @@ CHANGES = PageInfo(
     "Changes",
     "changes",
     "Every change point of the window with its state: new until someone looks at it, then "
-    "acknowledged, accepted or noise. Changes of one commit range and kernel stand together.",
+    "acknowledged, accepted or reopened, and fixed once the level is back. Changes of one commit "
+    "range and kernel stand together.",
     ("change point", "case", "interval", "p-value"),
     ("gpu", "branch", "kernel", "window", "state"),
 )

@@ -5,15 +5,13 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import changes, data, details, exports, facts, filters, history, layout
-from dashboard.charts.series import series_chart
+from dashboard import changes, data, details, exports, facts, filters, layout
 from dashboard.columns import CHANGE_NAMES
 from dashboard.commands import bisect
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU, KERNEL, Facet
 from dashboard.history import Window
 from dashboard.layout import Parameters, View
-from dashboard.metrics import BANDWIDTH
 from dashboard.pages import CHANGES
 from dashboard.session import triage_allowed
 from dashboard.tables import change_table, group_table, log_table
@@ -22,7 +20,6 @@ from dashboard.triage import form
 
 _STATE = Facet("state", "State")
 _OPEN = "open"
-_LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
 
 
 def body(view: View) -> Parameters:
@@ -83,11 +80,7 @@ def _detail(
     case_key = str(row["case_key"])
     left, right = st.columns([3, 2])
     with left:
-        series = data.series(view.snapshot, case_key, gpu, branch)
-        loaded = history.load(view.snapshot, [series], window, BANDWIDTH)
-        if len(loaded.points):
-            described = series_chart(loaded.view(_LOOK), view.colours, height=300)
-            layout.chart(described, key="change-series")
+        details.course(view, case_key, gpu, branch, window)
     with right:
         focus = Focus(str(row["run_id"]), case_key, str(row["base_run"]))
         details.show(view, focus, key="change-detail", to_series=True)

@@ -5,34 +5,26 @@ from collections.abc import Hashable, Mapping
 import streamlit as st
 
 from dashboard import (
-    changes,
     data,
     details,
     facts,
     filters,
     findings,
-    history,
     judging,
     layout,
     notices,
 )
 from dashboard.charts.base import plural
-from dashboard.charts.series import series_chart
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU
-from dashboard.history import Window
+from dashboard.findings import MAX_MODELS, WINDOW, Attention
 from dashboard.judging import Verdicts
 from dashboard.layout import Parameters, View
-from dashboard.metrics import BANDWIDTH
 from dashboard.pages import OVERVIEW, RUNS
 from dashboard.text import ago
 from tracker.model import VerdictKind
 from tracker.queries import RunInfo
 
-_WINDOW = Window("commits", 50)
-_LOOK = {"axis": "commit order", "zero": "False", "log": "False"}
-# More models than this have a line each and no table; choose one to see its findings.
-_MAX_MODELS = 4
 _COMPARED = tuple(str(kind) for kind in VerdictKind)
 
 
@@ -45,7 +37,7 @@ def body(view: View) -> Parameters:
         of_model = None if gpu == ALL else gpu
         branch = filters.choose_branch(data.branches(view.snapshot, of_model), view.address)
     for place, name in enumerate(shown):
-        _model(view, name, branch, brief=place >= _MAX_MODELS)
+        _model(view, name, branch, brief=place >= MAX_MODELS)
     return {GPU.key: gpu, BRANCH.key: branch or ALL}
 
 
@@ -62,7 +54,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
     if not brief:
-        _findings(view, run, verdicts, branch)
+        _findings(view, findings.of_run(view.snapshot, run, verdicts, branch), branch)
 
 
 def _freshness(view: View, run: RunInfo) -> None:
@@ -92,33 +84,24 @@ def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
     return found
 
 
-def _findings(view: View, run: RunInfo, verdicts: Verdicts, branch: str | None) -> None:
-    gpu = run.gpu_model
-    steps = changes.found(view.snapshot, gpu, branch, _WINDOW.unit, _WINDOW.number)
-    found = findings.together(findings.from_verdicts(verdicts, run), findings.from_changes(steps))
-    if not len(found):
+def _findings(view: View, told: Attention, branch: str | None) -> None:
+    gpu, count = told.run.gpu_model, len(told.found)
+    if not count:
         st.caption("Nothing asks for attention.")
         return
-    told = (
-        f"{plural(len(found), 'case')} of the newest run and of the last {_WINDOW.number} commits"
-    )
-    facts.line((f"what asks for attention: {told}",), view.colours)
-    trends = data.trends(view.snapshot, gpu, branch, tuple(found["case_key"]), findings.TREND_RUNS)
+    where = f"{plural(count, 'case')} of the newest run and of the last {WINDOW.number} commits"
+    facts.line((f"what asks for attention: {where}",), view.colours)
     place = findings.table(
-        found, trends, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."
+        told, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."
     )
-    _detail(view, found.to_dict("records")[place], gpu, branch)
+    _detail(view, told.found.to_dict("records")[place], gpu, branch)
 
 
 def _detail(view: View, row: Mapping[Hashable, object], gpu: str, branch: str | None) -> None:
     case_key, run_id = str(row["case_key"]), str(row["run_id"])
     left, right = st.columns([3, 2])
     with left:
-        series = data.series(view.snapshot, case_key, gpu, branch)
-        loaded = history.load(view.snapshot, [series], _WINDOW, BANDWIDTH)
-        if len(loaded.points):
-            described = series_chart(loaded.view(_LOOK), view.colours, height=300)
-            layout.chart(described, key=f"detail-{gpu}")
+        details.course(view, case_key, gpu, branch, WINDOW)
         facts.line((str(row["reason"]),), view.colours)
     with right:
         focus = Focus(run_id, case_key, str(row["base_run"]) or None)

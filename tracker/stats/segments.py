@@ -20,8 +20,8 @@ from tracker.stats.level import Array, certain_correlation, inflation
 BAR = 3.5
 # Fewer runs than this are no level.
 SHORTEST = 3
-_CANDIDATE = 3.0
-_SPIKE = 4.0
+CANDIDATE = 3.0
+SPIKE = 4.0
 _TINY = 1e-300
 # The variance of one stretch counts beside this many runs at the variance of all.
 _POOLED_RUNS = 10.0
@@ -35,7 +35,7 @@ def without_spikes(series: Array) -> Array:
     reach = min(3, series.size - 1)
     padded = np.pad(series, reach, mode="reflect")
     middle = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1), axis=1)
-    far = np.abs(series - middle) > _SPIKE * _sigma_of_steps(series)
+    far = np.abs(series - middle) > SPIKE * _sigma_of_steps(series)
     return np.where(far, middle, series)
 
 
@@ -93,7 +93,7 @@ def _candidates(series: Array) -> list[int]:
         return []
     total = np.concatenate([[0.0], np.cumsum(series - series[0])])
     starts, ends, places, scores = [], [], [], []
-    for begin, inside in _seeds(series.size):
+    for begin, inside in seeds(series.size):
         length = inside[-1] + SHORTEST
         left = total[begin + inside] - total[begin]
         right = total[begin + length] - total[begin + inside]
@@ -101,7 +101,7 @@ def _candidates(series: Array) -> list[int]:
         score = gap * np.sqrt(inside * (length - inside) / (length * sigma**2))
         best = np.argmax(score, axis=1)
         found = score[np.arange(best.size), best]
-        good = found >= _CANDIDATE
+        good = found >= CANDIDATE
         starts.append(begin[good, 0])
         ends.append(begin[good, 0] + length)
         places.append(begin[good, 0] + inside[best[good]])
@@ -122,7 +122,7 @@ def _strongest(starts: Array, ends: Array, places: Array, scores: Array) -> list
 
 
 @lru_cache(maxsize=64)
-def _seeds(runs: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+def seeds(runs: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     """Return, for each length, interval starts (rows) and the splits inside them."""
     found = []
     length = float(2 * SHORTEST)
@@ -198,7 +198,8 @@ def _scores(series: Array, cuts: list[int]) -> list[float]:
     correlation = certain_correlation(residuals[None, :], sizes.size)
     stretch = np.array([float(inflation(correlation, int(s))[0]) for s in sizes]) / sizes
     error = np.sqrt(variance[1:] * stretch[1:] + variance[:-1] * stretch[:-1]) + _TINY
-    t = np.abs(np.diff(means)) / error
+    with np.errstate(over="ignore"):  # levels without any noise differ infinitely
+        t = np.abs(np.diff(means)) / error
     scores = -ndtri(np.maximum(stdtr(max(degrees, 1), -t), _TINY))
     shorter = np.minimum(sizes[1:], sizes[:-1])
     # There are more places for short stretches than for long ones.

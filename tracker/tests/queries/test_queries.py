@@ -204,6 +204,15 @@ def test_a_result_without_a_time_is_a_row_of_a_series(store: Store) -> None:
     assert np.isnan(table.median_s).all()
 
 
+def test_the_result_table_of_some_cases_holds_no_others(store: Store) -> None:
+    store.record(make_run())
+    wanted = make_case(implementation="torch")
+    table = queries.result_table(store, queries.runs(store), cases=[wanted.fingerprint])
+    assert table.cases == (wanted,)
+    assert table.count.tolist() == [3]
+    assert queries.result_table(store, queries.runs(store), cases=[]).run.size == 0
+
+
 def test_the_result_table_holds_several_runs(store: Store) -> None:
     store.record(a_run(1))
     store.record(a_run(2, results=a_run(2).results[:1]))
