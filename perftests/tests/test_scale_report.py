@@ -1,0 +1,77 @@
+"""The table of the store at scale: misses are named, growth and ratios worked out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from perftests.scale.report import table
+
+ROOT = Path(__file__).parents[2]
+
+
+def benchmark(figure: str, median: float, goal: float | None = None, cpu: float = 0.0) -> Any:
+    info = {"figure": figure, "engine": "sqlite", "goal_s": goal, "cpu_s": [cpu] * 3, "load": 2.0}
+    return {
+        "stats": {"median": median, "min": median / 2, "max": median * 2},
+        "extra_info": info,
+    }
+
+
+def page(*benchmarks: Any, **facts: Any) -> list[str]:
+    measured = {
+        "benchmarks": list(benchmarks),
+        "machine_info": {"cpu": {"brand_raw": "a CPU", "count": 2}},
+        "datetime": "2026-03-02T12:00:00",
+    }
+    return [line for line in table(measured, facts).splitlines() if line.startswith("| ")]
+
+
+def row(rows: list[str], name: str) -> str:
+    (found,) = [line for line in rows if line.startswith(f"| {name} ")]
+    return found
+
+
+def test_a_goal_is_met_missed_or_missed_for_waiting() -> None:
+    rows = page(
+        benchmark("met", 0.9, 1.0, 0.5),
+        benchmark("waited", 1.1, 1.0, 0.5),
+        benchmark("slow", 1.1, 1.0, 1.05),
+    )
+    assert row(rows, "met").endswith("| met |")
+    assert row(rows, "waited").endswith("| **missed**; met in processor time |")
+    assert row(rows, "slow").endswith("| **missed** |")
+
+
+def test_growth_compares_large_with_small() -> None:
+    rows = page(benchmark("check, small", 1.0, cpu=1.0), benchmark("check, large", 1.5, cpu=1.1))
+    assert "1.50x" in row(rows, "growth of check")
+    assert "1.10x" in row(rows, "growth of check")
+
+
+def test_compare_is_theirs_over_ours() -> None:
+    both = {"ours": [1.0, 1.0], "stats only": [4.0, 4.0], "with data": [20.0, 20.0]}
+    info = {"figure": "compare", "seconds": both, "cpu": both, "load": 1.0}
+    rows = page(benchmark("check, small", 1.0), {"extra_info": info, "stats": {}})
+    compared = [line for line in rows if line.startswith("| compare two of 100 runs")]
+    assert "| 4.0x (1.00 s against 4.00 s) |" in compared[0]
+    assert compared[0].endswith("| **missed** |")
+    assert compared[1].endswith("| met |")
+
+
+def test_size_has_its_goal() -> None:
+    rows = page(benchmark("check, small", 1.0), **{"sqlite large": {"bytes_per_result": 601.0}})
+    assert row(rows, "disk per result, 100 measurements").endswith("| **missed** |")
+
+
+def test_the_suite_does_not_collect_the_scale_benchmarks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "perftests/scale"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no tests collected" in done.stdout
