@@ -4,8 +4,7 @@
 //   fused_direct       a thread three (or so) consecutive vectors, as often published
 //   fused_shared       a tile a block, staged in shared memory
 //   fused_warp         a tile a warp: no thread waits for another warp
-//   fused_async        the same, the inputs brought by cp.async (sm_80)
-//   fused_pipeline     two such tiles a warp, the second on its way while the first is computed (sm_80)
+//   fused_pipeline     two tiles a warp by cp.async, the second on its way while the first is computed (sm_80)
 //   fused_bulk         a tile a block, moved by the copy engine (sm_90)
 //
 // A kernel ending in _shifted takes any alignment of x; its plain form needs x and y to reach their
@@ -18,15 +17,16 @@
 
 // A kernel by tiles. Small pixels are held to the registers that let an SM have so many threads, or as
 // many as 32 blocks are: left alone the compiler takes 32 to 48, and spills where it aims for 32.
+constexpr int MOST_THREADS = 1280;  // 48 registers each
 #ifdef BANDWATCH_HOST
-#define TILE_KERNEL(THREADS, NAME) COOPERATIVE_KERNEL(THREADS, NAME, PARAMETERS)
+#define TILE_KERNEL(THREADS, RESIDENT, NAME) COOPERATIVE_KERNEL(THREADS, NAME, PARAMETERS)
 #else
+constexpr int RESIDENT_THREADS = __CUDA_ARCH__ >= 900 ? 1536 : MOST_THREADS;  // 40 registers each, or 48
 constexpr bool SMALL_PIXELS = IN_THREAD + OUT_THREAD <= 112;
-constexpr int RESIDENT_THREADS = __CUDA_ARCH__ >= 900 ? 1536 : 1280;
-template <int THREADS>
-constexpr int RESIDENT = !SMALL_PIXELS ? 1 : THREADS < 64 ? 32 : RESIDENT_THREADS / THREADS;
-#define TILE_KERNEL(THREADS, NAME) \
-    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT<THREADS>) NAME PARAMETERS
+template <int THREADS, int RESIDENT>
+constexpr int BLOCKS = !SMALL_PIXELS ? 1 : THREADS < 64 ? 32 : RESIDENT / THREADS;
+#define TILE_KERNEL(THREADS, RESIDENT, NAME) \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS<THREADS, RESIDENT>) NAME PARAMETERS
 #endif
 
 #ifdef SCALAR_THREADS
@@ -42,8 +42,9 @@ KERNEL(DIRECT_THREADS, fused_direct, PARAMETERS) {
 #endif
 
 #ifdef SHARED_THREADS
+// In fp16 it spilled 8 bytes with 40 registers (sm_90).
 #define SHARED_KERNEL(NAME, SHIFTED)                                                                \
-    TILE_KERNEL(SHARED_THREADS, NAME) {                                                    \
+    TILE_KERNEL(SHARED_THREADS, MOST_THREADS, NAME) {                                               \
         __shared__ __align__(16) Byte stage[STAGE_BYTES<SHARED_THREADS>];                           \
         const Row row = row_of_block(x, y, layout);                                                 \
         transform_tile<SHARED_THREADS, SHIFTED>(row, row.block, stage, map);                        \
@@ -54,7 +55,7 @@ SHARED_KERNEL(fused_shared_shifted, true)
 
 #ifdef WARP_THREADS
 #define WARP_KERNEL(NAME, SHIFTED)                                                                  \
-    TILE_KERNEL(WARP_THREADS, NAME) {                                                      \
+    TILE_KERNEL(WARP_THREADS, RESIDENT_THREADS, NAME) {                                             \
         constexpr int WARPS = WARP_THREADS / 32;                                                    \
         __shared__ __align__(16) Byte stages[WARPS][STAGE_BYTES<32>];                               \
         const Row row = row_of_block(x, y, layout);                                                 \
@@ -66,23 +67,9 @@ WARP_KERNEL(fused_warp, false)
 WARP_KERNEL(fused_warp_shifted, true)
 #endif
 
-#if defined(ASYNC_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800)
-#define ASYNC_KERNEL(NAME, SHIFTED)                                                                 \
-    TILE_KERNEL(ASYNC_THREADS, NAME) {                                                     \
-        constexpr int WARPS = ASYNC_THREADS / 32;                                                   \
-        __shared__ __align__(16) Byte stages[WARPS][STAGE_BYTES<32>];                               \
-        const Row row = row_of_block(x, y, layout);                                                 \
-        const int warp = threadIdx.x / 32;                                                          \
-        const i64 index = static_cast<i64>(row.block) * WARPS + warp;                               \
-        transform_async<32, SHIFTED>(row, index, stages[warp], map);                                \
-    }
-ASYNC_KERNEL(fused_async, false)
-ASYNC_KERNEL(fused_async_shifted, true)
-#endif
-
 #if defined(PIPELINE_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 800)
 #define PIPELINE_KERNEL(NAME, SHIFTED)                                                              \
-    TILE_KERNEL(PIPELINE_THREADS, NAME) {                                                  \
+    TILE_KERNEL(PIPELINE_THREADS, RESIDENT_THREADS, NAME) {                                         \
         constexpr int WARPS = PIPELINE_THREADS / 32;                                                \
         __shared__ __align__(16) Byte stages[WARPS][2 * STAGE_BYTES<32>];                           \
         const Row row = row_of_block(x, y, layout);                                                 \
@@ -96,8 +83,8 @@ PIPELINE_KERNEL(fused_pipeline_shifted, true)
 
 #if defined(BULK_THREADS) && (defined(BANDWATCH_HOST) || __CUDA_ARCH__ >= 900)
 #define BULK_KERNEL(NAME, SHIFTED)                                                                  \
-    TILE_KERNEL(BULK_THREADS, NAME) {                                                      \
-        __shared__ __align__(128) Byte stage[STAGE_BYTES<BULK_THREADS>];                          \
+    TILE_KERNEL(BULK_THREADS, RESIDENT_THREADS, NAME) {                                             \
+        __shared__ __align__(128) Byte stage[STAGE_BYTES<BULK_THREADS>];                            \
         __shared__ u64 barrier;                                                                     \
         const Row row = row_of_block(x, y, layout);                                                 \
         transform_bulk<BULK_THREADS, SHIFTED>(row, row.block, stage, &barrier, map);                \

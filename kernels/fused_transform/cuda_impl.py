@@ -19,7 +19,6 @@ from kernels.fused_transform.variants import (
     LEAST,
     SCALAR,
     VECTOR_BYTES,
-    Problem,
     Types,
     Variant,
     options_of,
@@ -29,7 +28,7 @@ from kernels.fused_transform.variants import (
 SOURCE = Path(__file__).parent / "cuda.cu"
 MAX_BLOCKS = 2**31 - 1
 CPU = -1  # as a device's index
-Choice = Callable[[Problem], Variant]
+Choice = Callable[[Types, Rows], Variant]
 Variants = tuple[Variant, ...]
 _library = cache(host.Library)
 
@@ -40,16 +39,6 @@ class Plan(NamedTuple):
     function: Function
     blocks: int
     constants: bytes
-
-
-@cache
-def capability_of(device_index: int) -> tuple[int, int]:
-    """Return a device's compute capability; a CPU runs the kernels of all."""
-    return (
-        max(LEAST.values())
-        if device_index == CPU
-        else torch.cuda.get_device_capability(device_index)
-    )
 
 
 def host_options(compiled: Variants, types: Types) -> tuple[str, ...]:
@@ -116,8 +105,7 @@ def plan_of(
     `addresses` of x and y may be those modulo BOUNDARY_BYTES. `compiled` are the variants that
     share a module with it. Raises ValueError when the grid would be beyond CUDA's limit.
     """
-    off = _is_shifted(types, rows, *addresses)
-    variant = choose(Problem(types, rows, off, capability_of(device_index)))
+    variant = choose(types, rows)
     if not suits(variant, types, rows, addresses[1]):
         variant = SCALAR
     pixels, row_count, images, x_pitch, y_pitch, x_image, y_image = rows
@@ -133,7 +121,8 @@ def plan_of(
         pixels, x_pitch * in_size, y_pitch * out_size, x_image * in_size, y_image * out_size,
         row_count, blocks if lines > 1 else 0, *transform.coefficients,
     )  # fmt: skip
-    name = f"fused_{variant.kernel}{'_shifted' if off and variant.has_shifted else ''}"
+    off = variant.has_shifted and _is_shifted(types, rows, *addresses)
+    name = f"fused_{variant.kernel}{'_shifted' if off else ''}"
     together = compiled if variant in compiled else (variant,)
     function = function_of(name, variant.threads, len(constants), together, types, device_index)
     return Plan(function, blocks * lines, constants)
@@ -288,4 +277,4 @@ def launch_variant(
 
 def fixed(variant: Variant) -> Choice:
     """Return the choice that is always `variant`."""
-    return lambda _problem: variant
+    return lambda _types, _rows: variant

@@ -234,18 +234,6 @@ template <int GROUP> __device__ __forceinline__ void start_stage(const Tile& til
     }
 }
 
-// One tile a group, past the registers on its way in.
-template <int GROUP, bool SHIFTED>
-__device__ __forceinline__ void transform_async(const Row& row, i64 index, Byte* stage, const Affine& map) {
-    const Tile tile = tile_of_row<GROUP, SHIFTED>(row, index);
-    if (index == 0) transform_head<GROUP>(row, map);
-    if (!tile.whole) return transform_edge<GROUP, SHIFTED>(tile, stage, map);
-    start_stage<GROUP>(tile, stage);
-    commit_async();
-    wait_async<0>();
-    finish_tile<GROUP, SHIFTED>(tile, stage, map);
-}
-
 // PIPELINE_TILES tiles a group, one after the other: while one is computed the next is on its way.
 constexpr int PIPELINE_TILES = 2;
 template <int GROUP, bool SHIFTED>

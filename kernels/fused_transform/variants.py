@@ -17,9 +17,6 @@ MAX_CHANNELS = 8  # beyond, a thread's pixels no longer fit its registers: a thr
 VECTOR_BYTES = 16
 # What a block of cuda_vector reads or writes at most: 3 KiB win on an H200, and 6 KiB lose.
 TILE_BYTES = 4096
-# Traffic from which the inputs come by cp.async: five times the L2 of an H200. It is the faster by
-# 0.2 to 0.5 % there, and the slower by 5 % where the L2 still holds a part.
-LARGE_BYTES = 256 << 20
 
 
 class Types(NamedTuple):
@@ -103,28 +100,18 @@ DEFAULTS = {
         Variant("direct", 256),
         Variant("shared", 64),
         Variant("warp", 64),
-        Variant("async", 64),
         Variant("pipeline", 32),
         Variant("bulk", 64),
     )
 }
 SCALAR = DEFAULTS["scalar"]
 # Compute capability that a kernel needs.
-LEAST = {"async": (8, 0), "pipeline": (8, 0), "bulk": (9, 0)}
+LEAST = {"pipeline": (8, 0), "bulk": (9, 0)}
 
 
 def options_of(variants: Iterable[Variant], types: Types) -> tuple[str, ...]:
     """Return the options of one compilation with all the kernels of `variants`."""
     return (*types.options, *dict.fromkeys(o for v in variants for o in v.options))
-
-
-class Problem(NamedTuple):
-    """What a variant is chosen for. `shifted`: x is off its vectors where y reaches a boundary."""
-
-    types: Types
-    rows: Rows
-    shifted: bool
-    capability: tuple[int, int]
 
 
 def suits(variant: Variant, types: Types, rows: Rows, target: int) -> bool:
@@ -137,8 +124,8 @@ def suits(variant: Variant, types: Types, rows: Rows, target: int) -> bool:
 
 
 @cache
-def tiles_of(types: Types) -> tuple[Variant, Variant]:
-    """Return the kernels of cuda_vector with a tile a warp: through registers, and by cp.async.
+def tile_of(types: Types) -> Variant:
+    """Return the kernel of cuda_vector: a tile a warp, through registers.
 
     A thread loads a vector at least, where two vectors of outputs need no more: 12 bytes each, as
     for bytes to fp32, leave too little in flight. A block has two warps where a tile allows it.
@@ -147,22 +134,16 @@ def tiles_of(types: Types) -> tuple[Variant, Variant]:
     double = in_thread < VECTOR_BYTES and 2 * 32 * out_thread <= TILE_BYTES
     vectors = 2 if double else 1
     threads = 64 if 64 * vectors * max(in_thread, out_thread) <= TILE_BYTES else 32
-    return Variant("warp", threads, vectors), Variant("async", threads, vectors)
+    return Variant("warp", threads, vectors)
 
 
 def vector_variants(types: Types) -> tuple[Variant, ...]:
     """Return all that cuda_vector may launch for `types`."""
-    return (*tiles_of(types), SCALAR) if types.vectors_possible else (SCALAR,)
+    return (tile_of(types), SCALAR) if types.vectors_possible else (SCALAR,)
 
 
-def best(problem: Problem) -> Variant:
-    """Return the variant of cuda_vector: a tile a warp, by cp.async where the problem is large."""
-    types, rows, shifted, capability = problem
-    warp, by_async = tiles_of(types)
-    if rows.pixels < 32 * warp.vectors * types.vector_pixels:
-        return SCALAR  # no whole tile: every pixel would take the edge's path
-    pixels = rows.pixels * rows.rows * rows.images
-    large = pixels * (types.in_pixel + types.out_pixel) >= LARGE_BYTES
-    # Bytes fill too few vectors a thread for cp.async to pay.
-    wanted = large and not shifted and types.source != torch.uint8
-    return by_async if wanted and capability >= LEAST["async"] else warp
+def best(types: Types, rows: Rows) -> Variant:
+    """Return the variant of cuda_vector: a tile a warp, at every size that has a whole one."""
+    tile = tile_of(types)
+    # Without a whole tile every pixel would take the edge's path.
+    return SCALAR if rows.pixels < 32 * tile.vectors * types.vector_pixels else tile

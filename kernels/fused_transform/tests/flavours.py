@@ -24,7 +24,7 @@ def alone(variant: Variant) -> FusedCuda:
     return FusedCuda(DEFINITION, f"alone_{variant.kernel}", lambda _: (variant,), fixed(variant))
 
 
-OURS = (*CUDA, alone(DEFAULTS["warp"]), alone(DEFAULTS["async"]))
+OURS = (*CUDA, alone(DEFAULTS["warp"]))
 
 
 class Flavour(NamedTuple):

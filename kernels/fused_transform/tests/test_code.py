@@ -10,7 +10,9 @@ import pytest
 from kernels import build, toolkit
 from kernels.fused_transform.cuda_impl import SOURCE
 from kernels.fused_transform.tests.flavours import FLAVOURS, Flavour
-from kernels.fused_transform.variants import DEFAULTS, options_of, tiles_of, vector_variants
+from kernels.fused_transform.variants import DEFAULTS, options_of, vector_variants
+from kernels.gate import Rule, violations
+from kernels.sass import facts
 
 ARCHS = ("sm_80", "sm_90", "sm_100")
 EVERY = pytest.mark.parametrize(
@@ -42,13 +44,11 @@ def listing(path: Path, cubin: build.Cubin) -> dict[str, list[str]]:
 
 
 @cache
-def compiled(flavour: Flavour, arch: str) -> build.Cubin:
+def compiled(flavour: Flavour, arch: str, vector: bool = False) -> build.Cubin:
     reason = _have()
     if reason:
         pytest.skip(reason)
-    variants = (*vector_variants(flavour.types), DEFAULTS["bulk"])
-    if tiles_of(flavour.types)[0].vectors != 1:
-        variants = vector_variants(flavour.types)
+    variants = vector_variants(flavour.types) if vector else tuple(DEFAULTS.values())
     return build.compile_cubin(SOURCE, arch, options_of(variants, flavour.types))
 
 
@@ -62,21 +62,31 @@ def count(pattern: str, instructions: list[str]) -> int:
     return sum(bool(re.search(pattern, text)) for text in instructions)
 
 
+def expect_tile(body: list[str], load: str) -> None:
+    body = until_the_last_exit(body)
+    assert count(load, body) >= 1
+    assert count(r"\bSTG\.E\.128", body) >= 3
+    assert count(r"\b(LDL|STL)", body) == 0, "spills"
+    # 9 coefficients a pixel, each a multiply-add.
+    assert count(r"\bFFMA\b", body) >= 9 * 4
+
+
 @EVERY
+@pytest.mark.parametrize("suffix", ["", "_shifted"])
 def test_tiles_move_by_whole_vectors_and_nothing_spills(
-    flavour: Flavour, arch: str, tmp_path: Path
+    flavour: Flavour, arch: str, suffix: str, tmp_path: Path
 ) -> None:
+    code = listing(tmp_path / "vector.cubin", compiled(flavour, arch, vector=True))
+    expect_tile(code[f"fused_warp{suffix}"], r"\bLDG\.E\.128")
     code = listing(tmp_path / "code.cubin", compiled(flavour, arch))
-    for name in ("fused_warp", "fused_async"):
-        for suffix in ("", "_shifted"):
-            body = until_the_last_exit(code[f"{name}{suffix}"])
-            by_load = r"\bLDGSTS\.E\.\S*128" if name == "fused_async" else r"\bLDG\.E\.128"
-            assert count(by_load, body) >= 1, name + suffix
-            assert count(r"\bSTG\.E\.128", body) >= 3, name + suffix
-            assert count(r"\b(LDL|STL)", body) == 0, f"{name}{suffix} spills"
-            assert count(r"\bFFMA\.FTZ|\bFMUL\.FTZ|\bFADD\.FTZ", body) == 0
-            # 9 coefficients a pixel, each a multiply-add.
-            assert count(r"\bFFMA\b", body) >= 9 * 4, name + suffix
+    expect_tile(code[f"fused_pipeline{suffix}"], r"\bLDGSTS\.E\.\S*128")
+
+
+@EVERY
+def test_the_scalar_kernel_moves_elements_within_32_registers(flavour: Flavour, arch: str) -> None:
+    widths = [8 * t.itemsize for t in (flavour.source, flavour.target)]
+    rule = Rule("", load_bits=widths[0], store_bits=widths[1], narrower=0)
+    assert violations(facts(compiled(flavour, arch).code)["fused_scalar"], (rule,)) == []
 
 
 @pytest.mark.parametrize("arch", ["sm_90", "sm_100"])

@@ -7,17 +7,15 @@ from kernels.fused_transform import layout
 from kernels.fused_transform.layout import Rows, pixels_to_boundary, rows_of
 from kernels.fused_transform.variants import (
     SCALAR,
-    Problem,
     Types,
     Variant,
     best,
-    tiles_of,
+    tile_of,
     vector_variants,
 )
 
 F32, F16, U8 = torch.float32, torch.float16, torch.uint8
 RGB = Types(F32, F32, 3, 3)
-HOPPER, VOLTA = (9, 0), (7, 0)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 6, 7, 8])
@@ -43,23 +41,15 @@ def test_rows_of_a_cropped_batch() -> None:
     assert rows_of((5, 7, 3), (1, 15, 5), (21, 3, 1), (3, 3)) is None
 
 
-def chosen(
-    pixels: int,
-    types: Types = RGB,
-    shifted: bool = False,
-    capability: tuple[int, int] = HOPPER,
-) -> Variant:
-    return best(Problem(types, Rows(pixels), shifted, capability))
+def chosen(pixels: int, types: Types = RGB) -> Variant:
+    return best(types, Rows(pixels))
 
 
-def test_large_aligned_images_come_by_cp_async() -> None:
-    large = 85 * 512 * 512
-    assert chosen(large) == Variant("async", 64)
-    assert chosen(21 * 512 * 512) == Variant("warp", 64)
-    assert chosen(large, shifted=True) == Variant("warp", 64)
-    assert chosen(large, capability=VOLTA) == Variant("warp", 64)
-    assert chosen(large, types=Types(U8, F32, 3, 3)) == Variant("warp", 32, 2)
-    assert chosen(large, types=Types(U8, F16, 3, 3)) == Variant("warp", 64)
+@pytest.mark.parametrize("pixels", [87040, 21 * 512 * 512, 1024 * 512 * 512])
+def test_every_size_takes_a_tile_a_warp(pixels: int) -> None:
+    assert chosen(pixels) == Variant("warp", 64)
+    assert chosen(pixels, Types(U8, F32, 3, 3)) == Variant("warp", 32, 2)
+    assert chosen(pixels, Types(U8, F16, 3, 3)) == Variant("warp", 64)
 
 
 def test_rows_without_a_whole_tile_take_the_scalar_kernel() -> None:
@@ -74,6 +64,6 @@ def test_what_is_chosen_is_compiled_and_no_tile_is_beyond_its_limit() -> None:
             types = Types(source, target, *channels)
             for pixels in (1, 1000, 1 << 28):
                 assert chosen(pixels, types=types) in vector_variants(types)
-            for variant in tiles_of(types):
-                pixels = variant.threads * variant.vectors * types.vector_pixels
-                assert pixels * max(types.in_pixel, types.out_pixel) <= 4096
+            tile = tile_of(types)
+            pixels = tile.threads * tile.vectors * types.vector_pixels
+            assert pixels * max(types.in_pixel, types.out_pixel) <= 4096
