@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from perftests.harness.buffers import (
@@ -21,6 +22,7 @@ from perftests.harness.buffers import (
     same_bits,
 )
 from perftests.harness.compare import Comparison, compare
+from perftests.harness.energy import measure_energy
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.record import Findings, envelope
 from perftests.harness.timing import time_workload
@@ -171,6 +173,9 @@ class _Chain:
 
         try:
             timed = time_workload(self.found, self.bench, launches, poison)
+            if self.bench.settings.energy:
+                median_s = float(median(timed.sample.seconds))
+                measure_energy(self.found, self.bench, launches, median_s)
         except ChainBrokenError:
             raise
         except Exception as error:

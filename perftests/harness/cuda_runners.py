@@ -137,7 +137,7 @@ class GraphRunner:
         self._spin_ns = _SPIN_NS
         self.timer = f"cuda_event_graph_{mode}"
         rounds = self._rounds(launches)
-        self._nodes = rounds * len(launches)
+        self.nodes = rounds * len(launches)
         self._graph = self._capture(launches, rounds)
 
     def _rounds(self, launches: Sequence[Callable[[], object]]) -> int:
@@ -194,7 +194,7 @@ class GraphRunner:
             self._spin_ns = min(2 * self._spin_ns, _LONGEST_SPIN_NS)
         times = [a.elapsed_time(b) * 1e-3 for a, b in pairs]
         seconds = [
-            took / self._nodes for took, is_late in zip(times, late, strict=True) if not is_late
+            took / self.nodes for took, is_late in zip(times, late, strict=True) if not is_late
         ]
         return Batch(seconds, self._pairs.clock_hz(count), sum(late), sum(times))
 

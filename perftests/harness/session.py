@@ -25,6 +25,7 @@ from perftests.harness.state import Watch, watch_device
 if TYPE_CHECKING:
     from perftests.harness.budget import Budget
     from perftests.harness.cuda import CudaDevice
+    from perftests.harness.energy import Power
     from perftests.harness.settings import Settings
     from perftests.harness.stop import StopRule
 
@@ -44,6 +45,7 @@ class Bench:
     launched: set[tuple[str, str, str]] = field(default_factory=set)
     last_busy: float = float("-inf")
     budget: Budget | None = None
+    idle_power: Power | None = None
 
     def rule(self) -> StopRule:
         """Return when the next sample stops: the settings' rule within the session's budget."""
