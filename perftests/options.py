@@ -9,6 +9,7 @@ plugin's flag), `--benchmark-only`, `--benchmark-enable`, `--benchmark-json`,
 
 from __future__ import annotations
 
+import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,17 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="S",
         help="how long to wait for a device that another process holds (default: %(default)s)",
     )
-    add("--bandwatch-energy", action="store_true", help="also measure the energy of each case")
-    add("--bandwatch-ncu", action="store_true", help="also read Nsight Compute's counters")
+    add(
+        "--bandwatch-energy",
+        action="store_true",
+        help="also measure the energy of each timed case, about a second each",
+    )
+    add(
+        "--bandwatch-ncu",
+        action="store_true",
+        help="also read Nsight Compute's counters of each timed case, in a process each",
+    )
+    add("--bandwatch-profile", action="store_true", help=argparse.SUPPRESS)
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -116,13 +126,21 @@ def settings_from(config: pytest.Config) -> Settings:
         modes = parse_modes(option("--bandwatch-mode"))
     except SettingError as error:
         raise pytest.UsageError(f"--bandwatch-mode: {error}") from None
+    timing = timing_enabled(config)
+    for name in ("--bandwatch-energy", "--bandwatch-ncu"):
+        if option(name) and not timing:
+            raise pytest.UsageError(
+                f"{name}: this session times nothing; add --benchmark or --bandwatch-timing=on"
+            )
     return Settings(
-        timing=timing_enabled(config),
+        timing=timing,
         quick=option("--bandwatch-quick"),
         max_seconds=option("--bandwatch-max-seconds"),
         max_samples=option("--bandwatch-max-samples"),
         lock_seconds=option("--bandwatch-lock-timeout"),
         energy=option("--bandwatch-energy"),
+        ncu=option("--bandwatch-ncu"),
+        profile=option("--bandwatch-profile") and not timing,
         modes=modes,
     )
 

@@ -10,6 +10,7 @@ test's report.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from perftests.harness.budget import Budget
 from perftests.harness.errors import HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
+from perftests.nsight import add_counters
 from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
 
 if TYPE_CHECKING:
@@ -136,6 +138,8 @@ class _Caller:
             )
         self._used = True
         outcome = self._measured(workload, mode)
+        if outcome.broken is None:
+            self._ask_for_more(outcome)
         self._node.user_properties.append((PROPERTY, outcome.envelope))
         if self._benchmark is not None:
             self._benchmark.extra_info[PROPERTY] = outcome.envelope
@@ -154,6 +158,17 @@ class _Caller:
             return measure(workload, session, mode=mode, test=self._node.nodeid)
         except UnfitError as error:
             pytest.exit(f"environment unfit: {error}", returncode=UNFIT_EXIT)
+
+    def _ask_for_more(self, outcome: Outcome) -> None:
+        """Read the counters where asked for, and say so where counters or energy are missing."""
+        settings, result = self._config.stash[SETTINGS], outcome.result
+        if settings.ncu:
+            add_counters(self._config, self._node.nodeid, result)
+        for name, asked in (("energy", settings.energy), ("counters", settings.ncu)):
+            if asked and result[name] is None:
+                warnings.warn(
+                    pytest.PytestWarning(f"{name} {result['reasons'][name]}"), stacklevel=3
+                )
 
     def _refuse(self, workload: Workload, mode: str, outcome: Outcome) -> None:
         """Fail the test; pytest-benchmark gets no time."""

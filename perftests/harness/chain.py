@@ -71,7 +71,8 @@ def measure(
     """
     began = time.perf_counter()
     timing = session.settings.timing
-    chosen = workload if timing or workload.small is None else workload.small()
+    whole = timing or session.settings.profile
+    chosen = workload if whole or workload.small is None else workload.small()
     findings = Findings(chosen, mode, test)
     truth = session.oracle.truth(chosen, session.settings.seed)
     bench = session.bench(truth.values[0].device)
@@ -117,6 +118,9 @@ class _Chain:
             with self.bench.lock.alone():
                 first = self._first_links()
                 self._timed_links((first, *self._more_sets()))
+        elif self.bench.settings.profile:
+            with self.bench.lock.alone():
+                self._marked(self._first_links())
         else:
             with self.bench.lock.shared():
                 sets = (self._first_links(),)
@@ -125,6 +129,11 @@ class _Chain:
         if self.found.sample is None:
             self.found.status = "ok"
             self.found.reasons["measurements_s"] = "timing was off in this session"
+
+    def _marked(self, buffers: BufferSet) -> None:
+        """Launch once between the marks that a profiler waits for."""
+        if self.bench.device.kind == "cuda":
+            self.bench.device.profiled(self._guarded(buffers))  # type: ignore[union-attr]
 
     def _first_links(self) -> BufferSet:
         """Poison, run in stream order, compare, guard zones, inputs unchanged."""

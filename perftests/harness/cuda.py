@@ -142,6 +142,14 @@ class CudaDevice:
         self.synchronize()
         return seen
 
+    def profiled(self, launch: Callable[[], object]) -> None:
+        """Launch between a profiler's marks, and wait."""
+        self.synchronize()
+        self.runtime.profilerStart()
+        launch()
+        self.synchronize()
+        self.runtime.profilerStop()
+
     def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
         """Return the timer of a cache mode over one launch for each buffer set."""
         if mode == "cold":

@@ -19,7 +19,8 @@ QUICK_SHARE = 0.4
 class Settings:
     """How to measure. Times in seconds; a cap of None means the device's default.
 
-    `timing` false means: correctness links only, on the small form of each workload.
+    `timing` false means: correctness links only, on the small form of each workload. `profile`
+    means: the first links, then one launch between the marks that a profiler waits for.
     """
 
     timing: bool = True
@@ -28,6 +29,8 @@ class Settings:
     max_samples: int | None = None
     lock_seconds: float = 120.0
     energy: bool = False
+    ncu: bool = False
+    profile: bool = False
     seed: int = 20261129
     modes: tuple[str, ...] = field(default=("cold",))
 

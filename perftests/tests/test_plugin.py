@@ -234,3 +234,35 @@ def test_a_held_lock_is_an_unfit_environment_that_names_the_holder(
     result.stdout.fnmatch_lines(
         ["*environment unfit: cannot measure on cpu-*: process * has held*"]
     )
+
+
+@pytest.mark.parametrize("flag", ["--bandwatch-energy", "--bandwatch-ncu"])
+def test_more_than_times_without_timing_is_wrong_use(
+    flag: str, run: Callable[..., pytest.RunResult]
+) -> None:
+    result = run(GOOD, flag)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{flag}: this session times nothing; add --benchmark*"])
+
+
+def test_what_cannot_be_had_on_a_cpu_is_said_and_recorded(
+    run: Callable[..., pytest.RunResult], tmp_path: Path, validate: Callable[[Any], Any]
+) -> None:
+    path = tmp_path / "out.json"
+    result = run(GOOD, "--bandwatch-energy", "--bandwatch-ncu", f"--benchmark-json={path}")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*energy not measured: a CPU has no energy counter*",
+            "*counters not read: Nsight Compute counts on a GPU*",
+        ]
+    )
+    record = saved(path)["test_good"]["extra_info"]["bandwatch"]
+    validate(record)
+    assert record["result"]["counters"] is None
+
+
+def test_a_profiled_run_checks_and_times_nothing(run: Callable[..., pytest.RunResult]) -> None:
+    result = run(GOOD, "--bandwatch-profile", "--bandwatch-timing=off", "-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*timed 0*"])
