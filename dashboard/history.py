@@ -13,7 +13,7 @@ from dashboard import data
 from dashboard.charts.base import MAX_MARKS
 from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
-from dashboard.levels import TRUSTED, Course, Step, baseline, steps
+from dashboard.levels import TRUSTED, Course, Step, baseline, drift, steps
 from dashboard.metrics import Metric, change
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, plain, short
@@ -67,17 +67,20 @@ def values(series: Series, metric: Metric) -> tuple[Floats, Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Levelled:
-    """A series with its changes of level, searched over the whole of it."""
+    """A series with its changes of level and its drift, searched over the whole of it."""
 
     series: Series
     course: Course
     steps: Sequence[Step]
+    drift: float | None
 
 
 def levelled(series: Series) -> Levelled:
     """Return a series with its changes of level."""
     course = course_of(series)
-    return Levelled(series, course, steps(course, thresholds().policy))
+    policy = thresholds().policy
+    found = steps(course, policy)
+    return Levelled(series, course, found, drift(course, found, policy))
 
 
 def points(
@@ -263,7 +266,10 @@ def grouped(frame: pd.DataFrame, limit: int = MAX_POINTS) -> tuple[pd.DataFrame,
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Series ready to draw: points, and what goes with them; `every` has all runs, not groups."""
+    """Series ready to draw: points, and what goes with them; `every` has all runs, not groups.
+
+    `drifts` are the names of cases that drift, each with the relative change of its bandwidth.
+    """
 
     points: pd.DataFrame
     every: pd.DataFrame
@@ -273,6 +279,7 @@ class History:
     changes: pd.DataFrame
     group: int
     thinned: bool
+    drifts: Sequence[tuple[str, float]] = ()
 
     def view(self, look: Mapping[str, str]) -> SeriesView:
         """Return what the series chart draws, looked at in a way (axis, zero, log)."""
@@ -326,7 +333,8 @@ def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: 
     )
     environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
     changes = level_changes(found, every, group) if len(every) else every[:0]
-    return History(shown, every, metric, dots, environments, changes, group, thinned)
+    drifts = [(label(one.series.case), one.drift) for one in found if one.drift is not None]
+    return History(shown, every, metric, dots, environments, changes, group, thinned, drifts)
 
 
 def _measurements(

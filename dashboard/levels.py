@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tracker.stats.change_point import Drift, change_points, history
+from tracker.stats.change_point import change_points, history
 from tracker.stats.screen import may_change
 from tracker.verdict import Policy
 
@@ -98,14 +98,16 @@ def steps_of(courses: Sequence[Course], policy: Policy = _USUAL) -> list[list[St
     return [sorted(several, key=lambda step: step.index) for several in found]
 
 
-def drift(course: Course, policy: Policy = _USUAL) -> Drift | None:
-    """Return the steady change of the newest environment's results, None where there is none."""
-    parts = list(_parts(course))
-    if not parts:
+def drift(course: Course, found: Sequence[Step], policy: Policy = _USUAL) -> float | None:
+    """Return the steady change of the newest environment's results, relative, None without one.
+
+    A level that left by one of the steps that were `found` does not drift.
+    """
+    newest = max(_parts(course), key=lambda part: int(part.places[-1]), default=None)
+    if newest is None or any(step.index in newest.places for step in found):
         return None
-    newest = max(parts, key=lambda part: int(part.places[-1]))
-    found = history(newest.values.tolist(), policy.minimal_effect).drift
-    return found if found is not None and abs(found.effect) >= policy.minimal_effect else None
+    slow = history(newest.values.tolist()).drift
+    return slow.effect if slow is not None and abs(slow.effect) >= policy.minimal_effect else None
 
 
 @dataclass(frozen=True, slots=True)

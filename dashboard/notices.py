@@ -52,6 +52,16 @@ def store_trouble(message: str) -> Notice:
     return Notice("The store cannot be read", message, ("bandwatch db check",), tone=Tone.ERROR)
 
 
+def drifts(case: str, effect: str) -> Notice:
+    """Return what to say of a series that moves slowly instead of in steps."""
+    return Notice(
+        "A steady drift, no step",
+        f"The bandwidth of {case} moves little by little, {effect} over the series in its newest "
+        "environment. No single commit did it: look for what grows with time.",
+        tone=Tone.WARNING,
+    )
+
+
 def nothing_for(loosen: tuple[str, ...]) -> Notice:
     """Return what to say when no run passes the filters, and which ones to loosen."""
     hint = " or ".join(loosen) if loosen else "the filters"

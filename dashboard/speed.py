@@ -1,15 +1,19 @@
 """How fast the pages are on a store: `python -m dashboard.speed --store ADDRESS`, in Chromium.
 
 Ready means that the script has run and every chart is drawn. Cold is the first page of a new server
-in a browser that has nothing cached; warm is the same page again.
+in a browser that has nothing cached; warm is the same page again, by a click on its name at the
+top; reloaded is that page with the browser's whole start. Beside each figure stand the processor
+time that the server took and the machine's load, since a busy machine makes every figure larger.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,7 +25,7 @@ from tracker.errors import TrackerError
 from tracker.store import Store
 
 # Seconds on two cores, and the growth of the server's memory from the 20th page load to the last.
-LIMITS_S = {"first page, cold": 2.5, "first page, warm": 0.7, "filter change": 0.5, "series": 1.0}
+LIMITS_S = {"cold": 2.5, "warm": 0.7, "filter change": 0.5, "series": 1.0}
 LIMIT_GROWTH = 0.05
 _WARM_UP = 20
 
@@ -32,14 +36,20 @@ class Figure:
 
     name: str
     value: float
-    limit: float
+    limit: float | None = None
     note: str = ""
+
+    @property
+    def missed(self) -> bool:
+        """Whether the figure is above its limit."""
+        return self.limit is not None and self.value > self.limit
 
     @property
     def line(self) -> str:
         """The figure as a line of a table."""
-        word = "ok" if self.value <= self.limit else "TOO MUCH"
-        return f"{self.name:<28}{self.value:8.3f}{self.limit:8.2f}  {word}  {self.note}".rstrip()
+        limit = "" if self.limit is None else f"{self.limit:.2f}"
+        word = "" if self.limit is None else "TOO MUCH" if self.missed else "ok"
+        return f"{self.name:<24}{self.value:8.3f}{limit:>7}  {word:<8}  {self.note}".rstrip()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TrackerError, RuntimeError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 2
-    return 1 if any(figure.value > figure.limit for figure in found) else 0
+    return 1 if any(figure.missed for figure in found) else 0
 
 
 def measure(store: str, *, loads: int, repeats: int) -> Iterator[Figure]:
@@ -65,10 +75,12 @@ def measure(store: str, *, loads: int, repeats: int) -> Iterator[Figure]:
     if executable is None:
         raise RuntimeError("no Chromium was found; install it")
     series = _longest_series(store)
+    began = time.perf_counter()
     with serving.server(store) as (address, process), sync_playwright() as driver:
+        started = Figure("server's start", time.perf_counter() - began, note=_load())
         browser = driver.chromium.launch(executable_path=executable, args=serving.flags())
-        page = browser.new_page()
-        for figure in _figures(page, address, process, series, loads=loads, repeats=repeats):
+        meter = _Meter(browser.new_page(), address, process)
+        for figure in chain([started], _figures(meter, series, loads=loads, repeats=repeats)):
             print(figure.line, flush=True)
             yield figure
         browser.close()
@@ -89,38 +101,90 @@ def _longest_series(store: str) -> str:
     )
 
 
-def _figures(
-    page: Any, address: str, process: int, series: str, *, loads: int, repeats: int
-) -> Iterator[Figure]:
-    def open_page(path: str) -> float:
-        return _timed(lambda: page.goto(f"{address}/{path}"), page)
+@dataclass(frozen=True, slots=True)
+class _Meter:
+    """A page of the browser, and the server that it asks."""
 
-    yield Figure("first page, cold", open_page(""), LIMITS_S["first page, cold"])
-    warm = statistics.median(open_page("") for _ in range(repeats))
-    yield Figure("first page, warm", warm, LIMITS_S["first page, warm"], f"median of {repeats}")
-    open_page("series")
-    changes = []
-    for _ in range(repeats):
-        for name in ("time", "bandwidth"):
-            button = page.get_by_role("radio", name=name)
-            changes.append(_timed(lambda b=button: b.click(force=True), page))  # type: ignore[misc]
-    yield Figure("filter change", statistics.median(changes), LIMITS_S["filter change"])
-    yield Figure("series, cold", open_page(f"series?{series}"), LIMITS_S["series"])
-    again = statistics.median(open_page(f"series?{series}") for _ in range(repeats))
-    yield Figure("series, warm", again, LIMITS_S["series"])
-    yield _memory(open_page, process, loads)
+    page: Any
+    address: str
+    process: int
+
+    def open(self, path: str) -> float:
+        """Return the seconds until a page is ready, opened by its address."""
+        return self.timed(lambda: self.page.goto(f"{self.address}/{path}"))
+
+    def follow(self, name: str) -> float:
+        """Return the seconds until a page is ready, opened by its name at the top."""
+        return self.timed(lambda: self.page.get_by_role("link", name=name, exact=True).click())
+
+    def timed(self, action: Callable[[], object]) -> float:
+        """Return the seconds from an action until the page is ready again."""
+        start = time.perf_counter()
+        action()
+        # The script state turns to running a moment after a click: look twice.
+        self.page.wait_for_function(SETTLED, polling=20)
+        self.page.wait_for_timeout(30)
+        self.page.wait_for_function(SETTLED, polling=20)
+        return time.perf_counter() - start - 0.03
+
+    def figure(
+        self, name: str, limit: str | None, actions: Sequence[Callable[[], float]]
+    ) -> Figure:
+        """Return the median of what the actions took."""
+        before = _processor_s(self.process)
+        value = statistics.median([action() for action in actions])
+        share = (_processor_s(self.process) - before) / len(actions)
+        several = f"median of {len(actions)}, " if len(actions) > 1 else ""
+        note = f"{several}server {share:.2f} s, {_load()}"
+        return Figure(name, value, LIMITS_S[limit] if limit else None, note)
 
 
-def _memory(open_page: Callable[[str], float], process: int, loads: int) -> Figure:
+def _figures(meter: _Meter, series: str, *, loads: int, repeats: int) -> Iterator[Figure]:
+    def again(action: Callable[[], float]) -> list[Callable[[], float]]:
+        return [action] * repeats
+
+    def overview() -> float:
+        meter.follow("Correctness")
+        return meter.follow("Overview")
+
+    def choose(name: str) -> float:
+        button = meter.page.get_by_role("radio", name=name)
+        return meter.timed(lambda: button.click(force=True))
+
+    yield meter.figure("first page, cold", "cold", [lambda: meter.open("")])
+    yield meter.figure("first page, warm", "warm", again(overview))
+    yield meter.figure("first page, reloaded", None, again(lambda: meter.open("")))
+    meter.open("series")
+    for name in ("time", "bandwidth"):
+        yield meter.figure(f"filter change, {name}", "filter change", [lambda n=name: choose(n)])  # type: ignore[misc]
+    changes = [lambda: choose("time"), lambda: choose("bandwidth")] * repeats
+    yield meter.figure("filter change, again", "filter change", changes)
+    link = f"series?{series}"
+    yield meter.figure("longest series, cold", "series", [lambda: meter.open(link)])
+    yield meter.figure("longest series, reloaded", "series", again(lambda: meter.open(link)))
+    yield _memory(meter, loads)
+
+
+def _load() -> str:
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()}"
+
+
+def _processor_s(process: int) -> float:
+    """Return the processor time that a process and its threads have taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(meter: _Meter, loads: int) -> Figure:
     """Return how much the server's memory grew over page loads, as a part of what it was."""
     paths = ("", "series", "compare", "kernels", "roofline", "correctness", "runs", "changes")
     first = 0.0
     for load in range(loads):
-        open_page(paths[load % len(paths)])
+        meter.open(paths[load % len(paths)])
         if load == min(_WARM_UP, loads - 1):
-            first = _resident_bytes(process)
-    last = _resident_bytes(process)
-    note = f"{first / 2**20:.0f} to {last / 2**20:.0f} MiB over {loads} loads"
+            first = _resident_bytes(meter.process)
+    last = _resident_bytes(meter.process)
+    note = f"{first / 2**20:.0f} to {last / 2**20:.0f} MiB over {loads} loads, {_load()}"
     return Figure("memory growth", last / first - 1, LIMIT_GROWTH, note)
 
 
@@ -129,17 +193,6 @@ def _resident_bytes(process: int) -> float:
         if line.startswith("VmRSS:"):
             return float(line.split()[1]) * 1024
     raise RuntimeError(f"process {process} does not tell its memory")
-
-
-def _timed(action: Callable[[], object], page: Any) -> float:
-    """Return the seconds from an action until the page is ready again."""
-    start = time.perf_counter()
-    action()
-    # The script state turns to running a moment after a click: look twice.
-    page.wait_for_function(SETTLED, polling=20)
-    page.wait_for_timeout(30)
-    page.wait_for_function(SETTLED, polling=20)
-    return time.perf_counter() - start - 0.03
 
 
 if __name__ == "__main__":

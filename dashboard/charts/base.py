@@ -20,11 +20,14 @@ X_AXIS = 72
 ROWS = alt.Axis(labelLimit=420, labelOverlap=False, ticks=False, domain=False)
 
 
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """A chart, one sentence that says what it shows, for people who do not see it, and a legend."""
 
-    chart: alt.Chart | alt.LayerChart | alt.FacetChart
+    chart: Chart
     alt: str
     legend: tuple[Entry, ...] = ()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dashboard.levels import Course, Detector, baseline, steps
+from dashboard.levels import Course, Detector, baseline, drift, steps, steps_of
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,37 @@ def test_the_baseline_is_the_median_of_each_level() -> None:
     assert level[:4].tolist() == [4.0] * 4
     assert np.isnan(level[4])
     assert level[5:].tolist() == [3.0] * 5
+
+
+def noisy(levels: np.ndarray, seed: int = 3) -> np.ndarray:
+    found: np.ndarray = levels * np.random.default_rng(seed).normal(1, 0.002, levels.size)
+    return found
+
+
+def test_a_drift_is_no_step() -> None:
+    slow = course(noisy(np.linspace(4.0, 3.8, 60)).tolist())
+    assert steps(slow) == []
+    assert drift(slow, []) == pytest.approx(-0.05, abs=0.006)
+
+
+def test_a_step_is_no_drift_and_a_level_neither() -> None:
+    stepped = course(noisy(np.repeat([4.0, 3.8], 30)).tolist())
+    assert drift(stepped, steps(stepped)) is None
+    assert drift(course(noisy(np.full(60, 4.0)).tolist()), []) is None
+    assert drift(course([]), []) is None
+
+
+def test_a_drift_in_an_older_environment_is_over() -> None:
+    rates = [*noisy(np.linspace(4.0, 3.8, 60)), *noisy(np.full(40, 3.9))]
+    assert drift(course(rates, environment=["a"] * 60 + ["b"] * 40), []) is None
+
+
+def test_many_series_at_once_have_the_steps_of_each_alone() -> None:
+    several = [
+        course(noisy(np.repeat([4.0, 4.0 * factor], [20 + n, 30]), seed=n).tolist())
+        for n, factor in enumerate([1.0, 0.97, 1.0, 1.05, 0.9, 1.0])
+    ]
+    found = steps_of(several)
+    assert found == [steps(one) for one in several]
+    assert [len(some) for some in found] == [0, 1, 0, 1, 1, 0]
+    assert steps_of([]) == []

@@ -1,5 +1,8 @@
 """The series page: what is drawn, chosen, linked and exported."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,7 @@ from dashboard import history
 from dashboard.history import Window, grouped, merged
 from dashboard.metrics import BANDWIDTH, COPY, TIME
 from dashboard.tests import pages
-from dashboard.tests.conftest import Open
+from dashboard.tests.conftest import Open, fill
 from dashboard.tests.runs import (
     COMMITS,
     CUDA_AT,
@@ -20,7 +23,9 @@ from dashboard.tests.runs import (
     sha,
 )
 from tracker import queries
+from tracker.model import Run
 from tracker.store import Store
+from tracker.tests.factory import make_case, make_result, make_run
 
 
 def test_a_deep_link_opens_one_case(app: Open) -> None:
@@ -158,3 +163,20 @@ def test_many_runs_are_grouped_and_told() -> None:
     assert (len(found), size) == (400, 25)
     assert set(found["value"]) == {3.0, 4.0}
     assert found["sha"].iloc[-1] == f"{count - 1:07x}"
+
+
+def test_a_drift_is_told_and_no_step_is_drawn(app: Open, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+
+    def drifting() -> Iterator[Run]:
+        for number in range(1, 51):
+            slower = 1.3e-4 * (1 + 0.001 * number)
+            sample = [float(t) for t in slower * np.exp(rng.normal(0, 0.001, 12))]
+            results = (make_result(make_case("relu"), sample, warnings=()),)
+            yield make_run(f"run-of-{number:03d}", number, results=results, notes=())
+
+    page = app("series", store=fill(tmp_path / "drift.db", drifting()))
+    assert not page.exception
+    assert "A steady drift, no step" in pages.html(page)
+    _, told, _ = pages.chart(page)
+    assert "no change point" in told

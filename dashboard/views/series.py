@@ -13,7 +13,7 @@ from dashboard.details import Focus
 from dashboard.filters import BRANCH, DTYPE, GPU, IMPLEMENTATION, KERNEL, MAX_SERIES
 from dashboard.history import History, Window
 from dashboard.layout import Parameters, View
-from dashboard.metrics import METRICS
+from dashboard.metrics import METRICS, change
 from dashboard.pages import SERIES
 from dashboard.tables import series_table
 from dashboard.text import short
@@ -135,6 +135,8 @@ def _tell(view: View, choice: Choice, loaded: History) -> None:
                 key: values for key, values in view.address.raw.items() if key != "until"
             },
         )
+    for name, effect in loaded.drifts:
+        notices.show(notices.drifts(name, change(effect)), view.colours)
     newest = data.newest(view.snapshot, choice.gpu, choice.branch)
     for name, last in loaded.ended(newest):
         notices.show(notices.no_longer_measured(name, last), view.colours)
