@@ -20,6 +20,7 @@ from perftests.harness.errors import HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
 from perftests.nsight import add_counters
 from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
+from perftests.progress import follow
 
 if TYPE_CHECKING:
     import torch
@@ -52,12 +53,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the flags, and register the fixture that fits what else is installed and asked for."""
+    """Read the flags, register the fixture that fits what else is installed, follow progress."""
     config.stash[SETTINGS] = settings_from(config)
     config.stash[_REPLAYS] = _replays(config)
     fixture = _ReplayedFixture() if config.stash[_REPLAYS] else _LoneFixture()
     config.pluginmanager.register(fixture, "perftests.gpu_benchmark")
+    if config.stash[SETTINGS].timing:
+        follow(config)
 
 
 def _replays(config: pytest.Config) -> bool:

@@ -132,8 +132,8 @@ def _status(found: Findings, bench: Bench, sample: Sample) -> str:
     if not sample.seconds:
         raise ChainBrokenError(
             Link.SAMPLES,
-            f"none left of {sample.late} launches: the host enqueued each too late; close what "
-            "else runs on this machine's cores",
+            f"none left of {sample.late} launches: none was enqueued while the device was held; "
+            "a launch must not wait for the device",
         )
     median = float(summarise(sample.seconds)["median_s"])
     _check_floor(found, bench, median)

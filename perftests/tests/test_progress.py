@@ -1,0 +1,84 @@
+"""Progress: one moving line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perftests import progress
+from perftests.progress import Progress
+
+if TYPE_CHECKING:
+    import pytest
+
+pytest_plugins = ["pytester"]
+CASES = [f"perftests/test_relu.py::test_relu[{k}]" for k in range(4)]
+
+
+@dataclass
+class Screen:
+    """Keeps what is written."""
+
+    isatty: bool = True
+    lines: list[str] = field(default_factory=list)
+
+    def rewrite(self, line: str, **_: bool) -> None:
+        self.lines.append(f"\r{line}")
+
+    def ensure_newline(self) -> None:
+        self.lines.append("\n")
+
+    def write_line(self, line: str | bytes, **_: bool) -> None:
+        self.lines.append(str(line))
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def followed(*, moving: bool, step_s: float) -> list[str]:
+    screen, clock = Screen(), Clock()
+    told = Progress(screen, moving, clock)
+    told.expect(CASES)
+    for case in CASES:
+        clock.now += step_s
+        told.finished(case)
+        told.finished("another test")
+    return screen.lines
+
+
+def test_a_terminal_sees_one_line_that_moves_with_the_time_left() -> None:
+    lines = followed(moving=True, step_s=10)
+    assert lines[0] == "\rbandwatch: 1 of 4, about 30 s left, done test_relu[0]"
+    assert lines[-2:] == ["\rbandwatch: 4 of 4, about 0 s left, done test_relu[3]", "\n"]
+
+
+def test_elsewhere_a_plain_line_comes_every_quarter_of_a_minute() -> None:
+    lines = followed(moving=False, step_s=10)
+    assert [line for line in lines if line != "\n"] == [
+        "bandwatch: 2 of 4, about 20 s left, done test_relu[1]",
+        "bandwatch: 4 of 4, about 0 s left, done test_relu[3]",
+    ]
+    assert followed(moving=False, step_s=1) == []
+
+
+def test_a_timing_session_tells_and_a_check_does_not(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    pytester.makepyfile(
+        "from perftests.tests.workloads import relu_workload\n"
+        "def test_good(gpu_benchmark):\n"
+        "    gpu_benchmark(relu_workload())\n"
+        "def test_other():\n"
+        "    pass\n"
+    )
+    fast = ("--bandwatch-device=cpu", "--bandwatch-max-seconds=0.02", "--bandwatch-max-samples=8")
+    told = pytester.runpytest(*fast, "-p", "no:cacheprovider", "--bandwatch-timing=on")
+    told.stdout.fnmatch_lines(["bandwatch: 1 of 1, about 0 s left, done test_good"])
+    silent = pytester.runpytest(*fast, "-p", "no:cacheprovider")
+    silent.stdout.no_fnmatch_line("bandwatch: 1 of 1*")
