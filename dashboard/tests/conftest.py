@@ -19,9 +19,9 @@ TIMEOUT_S = 30.0
 Open = Callable[..., AppTest]
 
 
-def fill(path: Path, found: Iterator[Run]) -> str:
-    """Record runs into a store and return its address."""
-    address = f"sqlite:///{path}"
+def fill(where: str | Path, found: Iterator[Run]) -> str:
+    """Record runs into a store, given by its address or its file, and return its address."""
+    address = where if isinstance(where, str) else f"sqlite:///{where}"
     with Store.open(address) as store:
         for run in found:
             store.record(run)
