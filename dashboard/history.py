@@ -87,10 +87,9 @@ def points(
     several: Sequence[Levelled],
     window: Window,
     metric: Metric,
-    commits: Mapping[str, Commit],
 ) -> pd.DataFrame:
-    """Return one row a result: see `charts.series.SeriesView.points`, and more for tables."""
-    parts = [_part(one, cut(one.series, window), metric, commits) for one in several]
+    """Return one row a result: `charts.series.SeriesView.points` without texts, and more."""
+    parts = [_part(one, cut(one.series, window), metric) for one in several]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if not len(frame):
         return frame
@@ -126,14 +125,11 @@ def merged(orders: Sequence[Sequence[str]], starts: Mapping[str, float]) -> dict
     return places
 
 
-def _part(
-    one: Levelled, keep: NDArray[np.int64], metric: Metric, commits: Mapping[str, Commit]
-) -> pd.DataFrame:
+def _part(one: Levelled, keep: NDArray[np.int64], metric: Metric) -> pd.DataFrame:
     series = one.series
     whole = values(series, metric)
     value, low, high = (column[keep] for column in whole)
     shas = series.sha[keep].tolist()
-    known = [commits.get(sha) for sha in shas]
     status = series.status[keep].tolist()
     started = series.started[keep]
     return pd.DataFrame(
@@ -142,11 +138,8 @@ def _part(
             "result": series.result[keep],
             "full_sha": shas,
             "sha": [short(sha) for sha in shas],
-            "subject": [plain(commit.subject, 90) if commit else ABSENT for commit in known],
-            "author": [plain(commit.author, 60) if commit else ABSENT for commit in known],
             "started": started,
             "date": pd.to_datetime(started, unit="s", utc=True),
-            "measured": [day(when) for when in started.tolist()],
             "line": label(series.case),
             "case_key": series.case.fingerprint,
             "value": value,
@@ -173,8 +166,21 @@ def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
         (series.shared[keep], "the device was shared"),
         (~series.complete[keep], "a part of the suite"),
     )
-    told = [[words for flag, words in flags if flag[i]] for i in range(len(keep))]
-    return ["; ".join(words) for words in told]
+    told: dict[int, list[str]] = {}
+    for flag, words in flags:
+        for i in np.flatnonzero(flag).tolist():
+            told.setdefault(i, []).append(words)
+    return ["; ".join(told.get(i, ())) for i in range(len(keep))]
+
+
+def _with_texts(frame: pd.DataFrame, commits: Mapping[str, Commit]) -> pd.DataFrame:
+    """Return the frame with what people read of each point: subject, author, measured."""
+    known = [commits.get(sha) for sha in frame["full_sha"].to_list()]
+    return frame.assign(
+        subject=[plain(commit.subject, 90) if commit else ABSENT for commit in known],
+        author=[plain(commit.author, 60) if commit else ABSENT for commit in known],
+        measured=[day(when) for when in frame["started"].to_list()],
+    )
 
 
 def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.DataFrame:
@@ -211,12 +217,12 @@ def level_changes(several: Sequence[Levelled], frame: pd.DataFrame, group: int) 
     for one in several:
         if not one.steps:
             continue
-        part = frame[frame["case_key"] == one.series.case.fingerprint]
-        rows_by_run = {str(row["run_id"]): row for row in part.to_dict("records")}
+        part = frame[frame["case_key"] == one.series.case.fingerprint].set_index("run_id")
         for step in one.steps:
-            row = rows_by_run.get(str(one.series.run_id[step.index]))
-            if row is None:
+            run_id = str(one.series.run_id[step.index])
+            if run_id not in part.index:
                 continue
+            row = part.loc[run_id]
             kind = VerdictKind.REGRESSION if step.effect < 0 else VerdictKind.IMPROVEMENT
             rows.append(
                 {
@@ -314,7 +320,7 @@ class History:
             return []
         last = self.every.sort_values("started").groupby("line", sort=False, observed=True).tail(1)
         return [
-            (str(row["line"]), f"{row['measured']} UTC, commit {row['sha']}")
+            (str(row["line"]), f"{day(float(row['started']))} UTC, commit {row['sha']}")
             for row in last.to_dict("records")
             if float(row["started"]) < newest.started
         ]
@@ -322,10 +328,12 @@ class History:
 
 def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: Metric) -> History:
     """Return series ready to draw, at most six."""
-    shas = tuple(dict.fromkeys(sha for s in several for sha in s.sha.tolist() if sha))
     found = [levelled(series) for series in several]
-    every = points(found, window, metric, data.commits(snapshot, shas))
+    every = points(found, window, metric)
     shown, group = grouped(every) if len(every) else (every, 1)
+    if len(shown):
+        shas = tuple(dict.fromkeys(sha for sha in shown["full_sha"].to_list() if sha))
+        shown = _with_texts(shown, data.commits(snapshot, shas))
     dots, thinned = (
         _measurements(snapshot, every, several[0], metric)
         if len(several) == 1 and group == 1 and len(every)
