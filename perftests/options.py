@@ -89,6 +89,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="also read Nsight Compute's counters of each timed case, in a process each",
     )
     add("--bandwatch-profile", action="store_true", help=argparse.SUPPRESS)
+    add("--bandwatch-reports", metavar="FILE", help=argparse.SUPPRESS)
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -11,10 +11,12 @@ test's report.
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from perftests.fresh import LOST, ReportWriter, run_elsewhere
 from perftests.harness.budget import Budget
 from perftests.harness.errors import HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
@@ -62,6 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(fixture, "perftests.gpu_benchmark")
     if config.stash[SETTINGS].timing:
         follow(config)
+    reports = config.getoption("--bandwatch-reports")
+    if reports:
+        config.pluginmanager.register(ReportWriter(config, Path(reports)), "perftests.reports")
 
 
 def _replays(config: pytest.Config) -> bool:
@@ -92,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         known = item.get_closest_marker("benchmark")
         keywords = {**(known.kwargs if known else {}), "timer": clock}
         item.add_marker(pytest.mark.benchmark(**keywords), append=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Run a test in a fresh process once this one has lost its device."""
+    return run_elsewhere(item, timing=item.config.stash[SETTINGS].timing) or None
 
 
 @pytest.hookimpl(trylast=True)
@@ -148,6 +159,8 @@ class _Caller:
         if self._benchmark is not None:
             self._benchmark.extra_info[PROPERTY] = outcome.envelope
         if outcome.broken is not None:
+            if outcome.broken.sticky:
+                self._config.stash[LOST] = self._node.nodeid
             self._refuse(workload, mode, outcome)
         if self._benchmark is not None and (outcome.seconds or self._benchmark.disabled):
             clock = self._node.stash[_CLOCK]

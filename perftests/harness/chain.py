@@ -81,13 +81,13 @@ def measure(
     try:
         with bench.device.stream():
             _Chain(findings, bench, session.oracle, truth).run(timing=timing)
-    except ChainBrokenError as error:
-        broken = error
+    except Exception as error:  # noqa: BLE001  _broken raises what is no broken link
+        broken = _broken(error, bench)
         findings.sample = None
-        findings.correct = False if error.link in _INCORRECT else findings.correct
-        findings.detail = str(error)
-        fallback = "incorrect" if error.link in _INCORRECT else "error"
-        findings.status = _STATUS.get(error.link, fallback)
+        findings.correct = False if broken.link in _INCORRECT else findings.correct
+        findings.detail = str(broken)
+        fallback = "incorrect" if broken.link in _INCORRECT else "error"
+        findings.status = _STATUS.get(broken.link, fallback)
     sample = findings.sample
     walls = findings.walls
     walls["total"] = time.perf_counter() - began
@@ -100,6 +100,17 @@ def measure(
         sample.timer if sample else None,
         walls,
     )
+
+
+def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
+    """Return the broken link; raise an error that is neither one nor the loss of the device."""
+    if isinstance(error, ChainBrokenError):
+        return error
+    try:
+        bench.device.synchronize()
+    except ChainBrokenError:
+        return ChainBrokenError(Link.DEVICE, _told(error), sticky=True)
+    raise error
 
 
 class _Chain:
