@@ -48,7 +48,7 @@ def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None
 def course(view: View, case_key: str, gpu: str, branch: str | None, window: Window) -> None:
     """Draw the chart of one case's bandwidth over commits, nothing where there is no result."""
     series = data.series(view.snapshot, case_key, gpu, branch)
-    loaded = history.load(view.snapshot, [series], window, BANDWIDTH)
+    loaded = history.load(view.snapshot, [series], window, BANDWIDTH, dots=history.FEW_DOTS)
     if len(loaded.points):
         described = series_chart(loaded.view(_LOOK), view.colours, height=300)
         layout.chart(described, key=f"course-{gpu}-{case_key}")

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import data
-from dashboard.charts.base import MAX_MARKS
 from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
 from dashboard.levels import TRUSTED, Course, Step, baseline, drift, steps
@@ -24,6 +23,8 @@ from tracker.sides import environment_difference
 Floats = NDArray[np.float64]
 # More runs than this are drawn in groups of consecutive runs, and the page says so.
 MAX_POINTS = 400
+# Each measurement is a mark of the browser's: more than these take it longer than all the rest.
+MAX_DOTS, FEW_DOTS = 2000, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def level_changes(several: Sequence[Levelled], frame: pd.DataFrame, group: int) 
             run_id = str(one.series.run_id[step.index])
             if run_id not in part.index:
                 continue
-            row = part.loc[run_id]
+            row = part.loc[run_id].to_dict()
             kind = VerdictKind.REGRESSION if step.effect < 0 else VerdictKind.IMPROVEMENT
             rows.append(
                 {
@@ -326,30 +327,37 @@ class History:
         ]
 
 
-def load(snapshot: Snapshot, several: Sequence[Series], window: Window, metric: Metric) -> History:
-    """Return series ready to draw, at most six."""
+def load(
+    snapshot: Snapshot,
+    several: Sequence[Series],
+    window: Window,
+    metric: Metric,
+    *,
+    dots: int = MAX_DOTS,
+) -> History:
+    """Return series ready to draw, at most six; a single one with so many measurements at most."""
     found = [levelled(series) for series in several]
     every = points(found, window, metric)
     shown, group = grouped(every) if len(every) else (every, 1)
     if len(shown):
         shas = tuple(dict.fromkeys(sha for sha in shown["full_sha"].to_list() if sha))
         shown = _with_texts(shown, data.commits(snapshot, shas))
-    dots, thinned = (
-        _measurements(snapshot, every, several[0], metric)
+    measured, thinned = (
+        _measurements(snapshot, every, several[0], metric, dots)
         if len(several) == 1 and group == 1 and len(every)
         else (pd.DataFrame(), False)
     )
     environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
     changes = level_changes(found, every, group) if len(every) else every[:0]
     drifts = [(label(one.series.case), one.drift) for one in found if one.drift is not None]
-    return History(shown, every, metric, dots, environments, changes, group, thinned, drifts)
+    return History(shown, every, metric, measured, environments, changes, group, thinned, drifts)
 
 
 def _measurements(
-    snapshot: Snapshot, frame: pd.DataFrame, series: Series, metric: Metric
+    snapshot: Snapshot, frame: pd.DataFrame, series: Series, metric: Metric, dots: int
 ) -> tuple[pd.DataFrame, bool]:
-    """Return measurements to draw as faint dots, evenly thinned to the limit of marks."""
-    each = max(0, (MAX_MARKS - 6 * len(frame)) // max(1, len(frame)))
+    """Return measurements to draw as faint dots, evenly thinned to so many of all runs."""
+    each = dots // max(1, len(frame))
     found = data.measurements(snapshot, tuple(int(i) for i in frame["result"].to_list()))
     scale = dict(zip(series.result.tolist(), _per_second(series, metric), strict=True))
     rows: list[pd.DataFrame] = []

@@ -131,12 +131,18 @@ class _Meter:
         self, name: str, limit: str | None, actions: Sequence[Callable[[], float]]
     ) -> Figure:
         """Return the median of what the actions took."""
-        before = _processor_s(self.process)
+        before = _processor_s(self.process), self._browser_s()
         value = statistics.median([action() for action in actions])
-        share = (_processor_s(self.process) - before) / len(actions)
+        server = (_processor_s(self.process) - before[0]) / len(actions)
+        browser = (self._browser_s() - before[1]) / len(actions)
         several = f"median of {len(actions)}, " if len(actions) > 1 else ""
-        note = f"{several}server {share:.2f} s, {_load()}"
+        note = f"{several}server {server:.2f} s, browser {browser:.2f} s, {_load()}"
         return Figure(name, value, LIMITS_S[limit] if limit else None, note)
+
+    def _browser_s(self) -> float:
+        """Return the processor time of this program's other children: the browser's processes."""
+        ours = _descendants(os.getpid()) - {os.getpid(), self.process}
+        return sum(_processor_s(process) for process in ours)
 
 
 def _figures(meter: _Meter, series: str, *, loads: int, repeats: int) -> Iterator[Figure]:
@@ -171,8 +177,31 @@ def _load() -> str:
 
 def _processor_s(process: int) -> float:
     """Return the processor time that a process and its threads have taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = _stat(process)
+    if not fields:
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(process: int) -> list[str]:
+    """Return what the kernel tells of a process after its name, nothing once it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return []
+
+
+def _descendants(process: int) -> set[int]:
+    """Return a process and those that it and its children have started."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if fields := _stat(int(path.name)):
+            parents[int(path.name)] = int(fields[1])
+    found, size = {process}, 0
+    while len(found) > size:
+        size = len(found)
+        found |= {child for child, parent in parents.items() if parent in found}
+    return found
 
 
 def _memory(meter: _Meter, loads: int) -> Figure:

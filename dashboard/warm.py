@@ -81,7 +81,7 @@ def _findings(snapshot: Snapshot, told: Attention, branch: str | None) -> None:
     first = told.found.iloc[0]
     case_key, run_id = str(first["case_key"]), str(first["run_id"])
     series = data.series(snapshot, case_key, told.run.gpu_model, branch)
-    history.load(snapshot, [series], findings.WINDOW, BANDWIDTH)
+    history.load(snapshot, [series], findings.WINDOW, BANDWIDTH, dots=history.FEW_DOTS)
     data.run(snapshot, run_id)
     data.result(snapshot, run_id, case_key)
 
