@@ -1,7 +1,4 @@
 // ReLU: y = max(x, 0). NaN stays NaN; -0.0 becomes +0.0.
-// Planted on purpose, for the demo: streaming hints that look right and cost bandwidth.
-#define LOAD_HINT(pointer) __ldcs(pointer)
-#define STORE_HINT(pointer, value) __stcs(pointer, value)
 #include "elementwise.cuh"
 
 template <class T> struct Relu;
