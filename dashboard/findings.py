@@ -126,8 +126,8 @@ def together(verdicts: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     return both.loc[keys.sort_values(["rank", "size"], kind="stable").index].reset_index(drop=True)
 
 
-def table(told: Attention, *, key: str, described: str) -> int:
-    """Draw the findings and return the place of the selected row, the first without a selection."""
+def table(told: Attention, *, key: str, described: str) -> int | None:
+    """Draw the findings and return the place of the selected row, None without a selection."""
     found = told.found
     shown = pd.DataFrame(
         {
@@ -166,4 +166,4 @@ def table(told: Attention, *, key: str, described: str) -> int:
         },
     )
     rows = event["selection"]["rows"]
-    return int(rows[0]) if rows else 0
+    return int(rows[0]) if rows else None

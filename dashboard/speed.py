@@ -166,8 +166,15 @@ def _figures(meter: _Meter, series: str, *, loads: int, repeats: int) -> Iterato
     changes = [lambda: choose("time"), lambda: choose("bandwidth")] * repeats
     yield meter.figure("filter change, again", "filter change", changes)
     link = f"series?{series}"
-    yield meter.figure("longest series, cold", "series", [lambda: meter.open(link)])
-    yield meter.figure("longest series, reloaded", "series", again(lambda: meter.open(link)))
+
+    def widen() -> float:
+        meter.open(link.replace("window=everything", "window=20+commits"))
+        meter.page.get_by_role("combobox", name="Window").click()
+        option = meter.page.get_by_role("option", name="everything")
+        return meter.timed(option.click)
+
+    yield meter.figure("longest series", "series", again(widen))
+    yield meter.figure("longest series, reloaded", None, again(lambda: meter.open(link)))
     yield _memory(meter, loads)
 
 

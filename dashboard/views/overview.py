@@ -36,25 +36,29 @@ def body(view: View) -> Parameters:
         shown = names if gpu == ALL else [gpu]
         of_model = None if gpu == ALL else gpu
         branch = filters.choose_branch(data.branches(view.snapshot, of_model), view.address)
+    opened = False
     for place, name in enumerate(shown):
-        _model(view, name, branch, brief=place >= MAX_MODELS)
+        opened |= _model(view, name, branch, brief=place >= MAX_MODELS, first=not opened)
     return {GPU.key: gpu, BRANCH.key: branch or ALL}
 
 
-def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> None:
+def _model(view: View, gpu: str, branch: str | None, *, brief: bool, first: bool) -> bool:
+    """Draw one GPU model; say whether it has findings, whose first is open on the `first` one."""
     facts.heading(gpu)
     run = data.newest(view.snapshot, gpu, branch)
     if run is None:
         notices.show(notices.nothing_for(("the branch",)), view.colours)
-        return
+        return False
     _freshness(view, run)
     verdicts = judging.of_run(view.snapshot, run.run_id)
     facts.line(("newest run against its baseline",), view.colours)
     facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
-    if not brief:
-        _findings(view, findings.of_run(view.snapshot, run, verdicts, branch), branch)
+    if brief:
+        return False
+    told = findings.of_run(view.snapshot, run, verdicts, branch)
+    return _findings(view, told, branch, first=first)
 
 
 def _freshness(view: View, run: RunInfo) -> None:
@@ -84,17 +88,23 @@ def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
     return found
 
 
-def _findings(view: View, told: Attention, branch: str | None) -> None:
+def _findings(view: View, told: Attention, branch: str | None, *, first: bool) -> bool:
     gpu, count = told.run.gpu_model, len(told.found)
     if not count:
         st.caption("Nothing asks for attention.")
-        return
+        return False
     where = f"{plural(count, 'case')} of the newest run and of the last {WINDOW.number} commits"
     facts.line((f"what asks for attention: {where}",), view.colours)
     place = findings.table(
         told, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."
     )
-    _detail(view, told.found.to_dict("records")[place], gpu, branch)
+    if place is None and not first:
+        st.caption(
+            "Select a row for its series, its commit and the command that measures it again."
+        )
+        return True
+    _detail(view, told.found.to_dict("records")[place or 0], gpu, branch)
+    return True
 
 
 def _detail(view: View, row: Mapping[Hashable, object], gpu: str, branch: str | None) -> None:
