@@ -114,7 +114,7 @@ def expect(level: Level, sign: int, known: Known | None = None) -> Expectation:
     so that it cannot excuse one. `known` adds what was learned before this level began.
     """
     # Wider than significance at 5 %: a missed drift costs false alarms, a false one sensitivity.
-    weight = np.clip((sign * level.drift_score - 1.4) / (2.0 - 1.4), 0, 1)
+    weight = np.clip((sign * level.drift_score - 1.3) / (1.8 - 1.3), 0, 1)
     kept = level.counts.sum(axis=1)
     residuals, variance, degrees = level.residuals, level.variance, kept - 1.0
     slope = weight * level.slope
@@ -189,7 +189,7 @@ def _lately(residuals: Array, variance: Array, degrees: Array) -> tuple[Array, A
     """Return variance and degrees, moved to the last dozen runs' where these are noisier."""
     last = min(12, residuals.shape[1] // 2)
     recent = (residuals[:, -last:] ** 2).sum(axis=1) / last
-    weight = np.clip((recent / (variance + _TINY) - 1.5) / (2.2 - 1.5), 0, 1)
+    weight = np.clip((recent / (variance + _TINY) - 1.3) / (1.8 - 1.3), 0, 1)
     if not weight.any():
         return variance, degrees
     keep = 1 - weight

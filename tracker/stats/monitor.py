@@ -183,11 +183,11 @@ class Monitor:
         again = confirm(sign, standard, remeasure) if remeasure else None
         if again is not None and again.outcome is Outcome.DISMISSED:
             return _dismissed(again, standard)
-        effect, interval = _effect(shift)
-        message = f"{percent(effect, signed=True)} in the last {shift.window[0]} runs"
+        change = self._start_of_change(shift, sign)
+        effect, interval = _effect_of(self._values[change:], standard)
+        message = f"{percent(effect, signed=True)} since {len(self._values) - change} runs"
         reasons = [Reason(ReasonCode.SIGNIFICANT, f"{message}, score {shift.score[0]:.1f}")]
         reasons += [_confirmed(again)] if again else []
-        change = self._start_of_change(shift, sign)
         first = self._fed - len(self._values) + change
         self._restart(expected, self._values[change:], 1 + effect)
         return MonitorVerdict(
