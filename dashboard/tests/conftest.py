@@ -38,9 +38,13 @@ def full_store(tmp_path_factory: pytest.TempPathFactory) -> str:
 def app(monkeypatch: pytest.MonkeyPatch, full_store: str) -> Iterator[Open]:
     """Return a function that runs a page on a store with the given parameters in the address."""
 
+    others = False
+
     def run(
         page: str = "overview", *, store: str | None = None, **parameters: str | list[str]
     ) -> AppTest:
+        nonlocal others
+        others |= store is not None
         monkeypatch.setenv(STORE_VARIABLE, store or full_store)
         test = AppTest.from_file(str(APP), default_timeout=TIMEOUT_S)
         if page != "overview":
@@ -50,5 +54,7 @@ def app(monkeypatch: pytest.MonkeyPatch, full_store: str) -> Iterator[Open]:
         return test.run()
 
     yield run
-    open_store.clear()
-    st.cache_data.clear()
+    # What was read of the full store holds for the next test too: it never changes.
+    if others:
+        open_store.clear()
+        st.cache_data.clear()
