@@ -1,10 +1,17 @@
-"""`python -m kernels inspect KERNEL --arch sm_90`: a kernel's machine code, told to a person."""
+"""`python -m kernels inspect KERNEL --arch sm_90`: a kernel's machine code, told to a person.
+
+`python -m kernels build --arch sm_90 --host` compiles every kernel ahead of its first use.
+"""
 
 import argparse
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from kernels.build import BuildError
+from kernels import host
+from kernels.build import BuildError, compile_cubin
 from kernels.gate import ARCHITECTURES, Gate, gates, read, violations
 from kernels.sass import Facts
 
@@ -46,6 +53,37 @@ _HEADER = (
 )
 
 
+def _compilations(
+    archs: Sequence[str], *, on_host: bool, sanitized: bool
+) -> list[Callable[[], object]]:
+    """Return a call for each compilation; a source's options for the CPU are its own affair."""
+    checked = gates().values()
+    sources = [each.source for each in checked if each.builds == ((),)]
+    jobs: list[Callable[[], object]] = []
+    if on_host:
+        jobs += [partial(host.compile_library, source) for source in sources]
+    for arch in archs:
+        for each in checked:
+            jobs += [partial(compile_cubin, each.source, arch, options) for options in each.builds]
+    if sanitized:
+        jobs += [partial(host.compile_library, source, host.SANITIZE) for source in sources]
+    return jobs
+
+
+def build(jobs: Sequence[Callable[[], object]], workers: int) -> list[str]:
+    """Make compilations, `workers` at a time; return what went wrong with the messages."""
+
+    def done(job: Callable[[], object]) -> str | None:
+        try:
+            job()
+        except (BuildError, OSError) as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(workers) as pool:
+        return [message for message in pool.map(done, jobs) if message is not None]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0 when the gate passes, 1 when it does not, 2 on wrong use."""
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
@@ -53,7 +91,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands.add_parser("inspect", help="facts of a kernel's machine code, no GPU needed")
     command.add_argument("kernel", choices=sorted(gates()))
     command.add_argument("--arch", default="sm_90", help=f"such as {', '.join(ARCHITECTURES)}")
+    command = commands.add_parser("build", help="compile every kernel ahead of its first use")
+    command.add_argument(
+        "--arch", nargs="*", default=[], help=f"such as {', '.join(ARCHITECTURES)}"
+    )
+    command.add_argument("--host", action="store_true", help="for the CPU, by g++")
+    command.add_argument("--sanitized", action="store_true", help="for the CPU, with sanitizers")
+    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     given = parser.parse_args(arguments)
+    if given.command == "build":
+        jobs = _compilations(given.arch, on_host=given.host, sanitized=given.sanitized)
+        wrong = build(jobs, given.jobs)
+        print("\n".join([*wrong, f"{len(jobs) - len(wrong)} of {len(jobs)} compiled"]))
+        return 2 if wrong else 0
     try:
         lines, passed = inspect(gates()[given.kernel], given.arch)
     except (BuildError, FileNotFoundError) as error:

@@ -1,12 +1,15 @@
 """Compiled code on disk, keyed by content; processes may build the same thing at once."""
 
+import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DEVICE_FOLDER = Path(__file__).resolve().parent / "device"
+_LOCKS = "locks"
 
 
 def folder() -> Path:
@@ -44,17 +47,33 @@ def texts(source: Path) -> tuple[bytes, ...]:
 def produce(name: str, build: Callable[[Path], None]) -> Path:
     """Return the cached file `name`; when absent, `build` writes it to the path that it is given.
 
-    The file appears under its name in one step, so a process that builds the same file at the same
-    time, or is killed while building, never shows another a part of it.
+    The file appears under its name in one step, so that one who is killed while building never
+    shows another a part of it. Who finds it being built, by a thread or another process, waits.
     """
     target = folder() / name
-    if target.exists():
-        return target
-    descriptor, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{name}.")
+    if not target.exists():
+        with _alone(target):
+            if not target.exists():
+                _build(target, build)
+    return target
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Hold the lock of a file; where the file system has no locks, two may build the same."""
+    path = target.parent / _LOCKS / target.name
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as handle:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _build(target: Path, build: Callable[[Path], None]) -> None:
+    descriptor, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)
     try:
         build(Path(partial))
         Path(partial).replace(target)
     finally:
         Path(partial).unlink(missing_ok=True)
-    return target

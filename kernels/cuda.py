@@ -254,8 +254,8 @@ class CudaVector(RememberingImplementation):
         data_inputs: int | None = None,
     ) -> None:
         super().__init__(definition, "cuda_vector", source)
-        self._loads, self._shifted_loads = tuple(loads), tuple(shifted_loads)
-        self._loads_of = dict(loads_of)
+        self.loads, self.shifted_loads = tuple(loads), tuple(shifted_loads)
+        self.loads_of = dict(loads_of)
         self._data = len(definition.inputs) if data_inputs is None else data_inputs
         self._layout = "P" * (self._data + 1) + "qI" + layout
 
@@ -281,10 +281,8 @@ class CudaVector(RememberingImplementation):
     ) -> Callable[[], None]:
         *sources, target = (t.data_ptr() for t in (*inputs[: self._data], out))
         n, sizes = out.numel(), (inputs[0].itemsize, out.itemsize)
-        choices = self._loads_of.get(inputs[0].dtype, self._loads)
-        shifted, loads, blocks, shift = tile(
-            sources, target, n, sizes, choices, self._shifted_loads
-        )
+        choices = self.loads_of.get(inputs[0].dtype, self.loads)
+        shifted, loads, blocks, shift = tile(sources, target, n, sizes, choices, self.shifted_loads)
         symbol, suffix = self._symbol(inputs, out, parameters)
         name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"
         function = self._function(name, self._layout, out.get_device(), THREADS)

@@ -60,6 +60,6 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
         _HERE / "cuda.cu",
         loads=(1, 2, 4),
         loads_of={torch.float32: (2, 4)},
-        shifted_loads=(1, 2),
+        shifted_loads=(2,),
     ),
 )

@@ -56,12 +56,20 @@ __device__ __forceinline__ Words<4> apply_granule(const Widening<T>&, const Word
     return out;
 }
 
-#define NARROW(T, suffix)                                                             \
-    UNARY_KERNELS(convert_rn, suffix, T, float, (), Narrowing<Rn<T>>{})               \
-    UNARY_KERNELS(convert_rz, suffix, T, float, (), Narrowing<Rz<T>>{})               \
-    UNARY_KERNELS(convert_ru, suffix, T, float, (), Narrowing<Ru<T>>{})               \
-    UNARY_KERNELS(convert_rd, suffix, T, float, (), Narrowing<Rd<T>>{})
+// Narrowing reads twice what it writes and widening half, so that tiles of two or four vectors of the
+// wider side take the place of a copy's one.
+#define CONVERT(name, suffix, To, Ti, OP)                    \
+    UNARY_KERNEL(name##_x2_##suffix, To, Ti, 2, false, (), OP) \
+    UNARY_KERNEL(name##_x4_##suffix, To, Ti, 4, false, (), OP) \
+    UNARY_KERNEL(name##_shifted_x2_##suffix, To, Ti, 2, true, (), OP)
+#define NARROW(T, suffix)                                       \
+    CONVERT(convert_rn, suffix, T, float, Narrowing<Rn<T>>{}) \
+    CONVERT(convert_rz, suffix, T, float, Narrowing<Rz<T>>{}) \
+    CONVERT(convert_ru, suffix, T, float, Narrowing<Ru<T>>{}) \
+    CONVERT(convert_rd, suffix, T, float, Narrowing<Rd<T>>{})
 NARROW(__half, f32_f16)
 NARROW(__nv_bfloat16, f32_bf16)
-UNARY_KERNELS(convert, f16_f32, float, __half, (), Widening<__half>{})
-UNARY_KERNELS(convert, bf16_f32, float, __nv_bfloat16, (), Widening<__nv_bfloat16>{})
+CONVERT(convert, f16_f32, float, __half, Widening<__half>{})
+CONVERT(convert, bf16_f32, float, __nv_bfloat16, Widening<__nv_bfloat16>{})
+UNARY_KERNEL(convert_x1_f16_f32, float, __half, 1, false, (), Widening<__half>{})
+UNARY_KERNEL(convert_x1_bf16_f32, float, __nv_bfloat16, 1, false, (), Widening<__nv_bfloat16>{})

@@ -198,7 +198,8 @@ void run(const Launch& launch, const char* packed, void (*)(A...)) {
     const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
     const long long blocks = 1LL * launch.grid[0] * launch.grid[1] * launch.grid[2];
     if (threads > MAX_THREADS || launch.shared > MAX_SHARED) fail("a launch beyond CUDA's limits");
-#pragma omp parallel for schedule(static) if (blocks > 16)
+    // Waking the other cores costs more than a few thousand plain threads do; fibers cost far more.
+#pragma omp parallel for schedule(static) if (COOPERATIVE ? blocks > 16 : blocks * threads > 1 << 15)
     for (long long index = 0; index < blocks; ++index) {
         set_block(launch, index);
         if constexpr (COOPERATIVE) {

@@ -18,13 +18,13 @@ LONGEST = (1 << 20) + 1
 SMALL = (*range(68), 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025)
 
 
-def large_lengths(device: torch.device) -> list[int]:
-    """Return 2^k - 1, 2^k and 2^k + 1 up to 2^20; a CPU takes one of the three from 2^17 on."""
+def large_lengths(device: torch.device, last: int = 20) -> list[int]:
+    """Return 2^k - 1, 2^k and 2^k + 1 up to 2^last; a CPU takes one of the three from 2^14 on."""
     return [
         (1 << k) + d
-        for k in range(11, 21)
+        for k in range(11, last + 1)
         for d in (-1, 0, 1)
-        if device.type == "cuda" or k < 17 or d == k % 3 - 1
+        if device.type == "cuda" or k < 14 or d == k % 3 - 1
     ]
 
 

@@ -62,9 +62,8 @@ def test_every_kernel_has_a_gate() -> None:
     assert set(gates()) >= set(kernels())
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_a_good_kernel_breaks_nothing(tmp_path: Path, arch: str) -> None:
-    found = planted(tmp_path, GOOD, arch=arch)
+def test_a_good_kernel_breaks_nothing(tmp_path: Path) -> None:
+    found = planted(tmp_path, GOOD)
     assert violations(found, (MAIN,)) == []
     assert found.loads[128] >= 1
     assert found.stores[128] >= 1
@@ -79,9 +78,8 @@ def test_a_maximum_that_drops_nan_is_caught(tmp_path: Path, text: str, arch: str
     assert "NaN is dropped by FMNMX" in broken[0]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_a_lost_vector_access_is_caught(tmp_path: Path, arch: str) -> None:
-    broken = " ".join(violations(planted(tmp_path, FLOATS, arch=arch), (MAIN,)))
+def test_a_lost_vector_access_is_caught(tmp_path: Path) -> None:
+    broken = " ".join(violations(planted(tmp_path, FLOATS), (MAIN,)))
     assert "no 128-bit load, only [32] bits" in broken
     assert "no 128-bit store, only [32] bits" in broken
 
@@ -91,16 +89,14 @@ def test_vectors_beside_too_many_narrow_accesses_are_caught(tmp_path: Path) -> N
     assert "6 accesses narrower" in violations(found, (MAIN,))[0]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_flushing_of_subnormals_is_caught(tmp_path: Path, arch: str) -> None:
-    assert violations(planted(tmp_path, SCALE, arch=arch), (MAIN,)) == []
-    broken = violations(planted(tmp_path, SCALE, "-ftz=true", arch=arch), (MAIN,))
+def test_flushing_of_subnormals_is_caught(tmp_path: Path) -> None:
+    assert violations(planted(tmp_path, SCALE), (MAIN,)) == []
+    broken = violations(planted(tmp_path, SCALE, "-ftz=true"), (MAIN,))
     assert "subnormals are flushed" in broken[0]
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_local_memory_is_caught(tmp_path: Path, arch: str) -> None:
-    broken = " ".join(violations(planted(tmp_path, SPILLS, arch=arch), (Rule(""),)))
+def test_local_memory_is_caught(tmp_path: Path) -> None:
+    broken = " ".join(violations(planted(tmp_path, SPILLS), (Rule(""),)))
     assert "local memory" in broken
 
 
@@ -146,3 +142,14 @@ def test_the_command_fails_when_the_gate_does(
     monkeypatch.setattr(command, "gates", lambda: {"relu": strict})
     assert command.main(["inspect", "relu"]) == 1
     assert "registers a thread, more than 4" in capsys.readouterr().out
+
+
+def test_kernels_are_compiled_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "gates", lambda: {"relu": Gate("relu", (MAIN,))})
+    assert command.main(["build", "--arch", "sm_90", "--jobs", "1"]) == 0
+    assert "1 of 1 compiled" in capsys.readouterr().out
+    assert [path.name[:10] for path in (tmp_path / "cache").glob("*.cubin")] == ["relu-sm_90"]
+    assert command.main(["build", "--arch", "sm_1"]) == 2
+    assert "cannot compile" in capsys.readouterr().out

@@ -51,12 +51,12 @@ PACKS = [
     *(pack(f"half{k or ''}", s, 2, k or 1) for s in ("f16", "bf16") for k in (0, 2, 8)),
 ]
 CONVERSIONS = [
-    Launches(f"convert_{rule}{{shifted}}x{{loads}}_{pair}", sizes=sizes, loads=(loads,), shifted=(1,), step=2)
+    Launches(f"convert_{rule}{{shifted}}x{{loads}}_{pair}", sizes=sizes, loads=(loads,), shifted=(2,), step=2)
     for rule, pair, sizes in (
         ("rn_", "f32_f16", (4, 2)), ("rd_", "f32_bf16", (4, 2)), ("", "f16_f32", (2, 4)),
         ("", "bf16_f32", (2, 4)),
     )
-    for loads in (1, 4)
+    for loads in (2, 4)
 ]  # fmt: skip
 # Channels a multiple of four and not, as NHWC (planes of 1) and NCHW (planes of 21).
 BATCH_NORMS = [
