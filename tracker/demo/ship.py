@@ -3,7 +3,8 @@
     python -m tracker.demo.ship STORE FOLDER [--planted SHA]
 
 `--planted` names the commit whose slow-down was put there on purpose: its runs say so in a note.
-Measurements are kept; a file is gzipped without its time: the same run, the same bytes.
+Runs of trees with changes stay behind: what no commit holds is no history. Measurements are kept; a
+file is gzipped without its time: the same run, the same bytes.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def ship(address: str, folder: Path, planted: str | None) -> tuple[Path, ...]:
     """
     written = []
     with Store.open(address, read_only=True) as store:
-        for number, info in enumerate(reversed(runs(store, limit=None))):
+        for number, info in enumerate(reversed(runs(store, dirty=False, limit=None))):
             run = as_demo(load_run(store, info.run_id), planted)
             path = folder / f"{number:02d}-{(info.sha or 'no-commit')[:10]}.json.gz"
             text = json.dumps(dump_run(run), separators=(",", ":"), allow_nan=False)
