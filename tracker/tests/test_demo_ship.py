@@ -14,6 +14,7 @@ def fill(path: Path) -> str:
     with Store.open(address) as store:
         for number in (1, 2):
             store.record(make_run(f"run-0000000{number}", number))
+        store.record(make_run("run-00000003", 2, dirty=True))
     return address
 
 
