@@ -7,7 +7,7 @@ from math import exp, isfinite, log, sqrt
 from tracker.model import Result, Status
 from tracker.sides import Side, other_device
 from tracker.stats.compare import Comparison, compare_runs
-from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior
+from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, learn_from_steps, prior
 from tracker.stats.summary import LogMedian, log_median
 
 
@@ -70,7 +70,7 @@ def _weigh(
     first, last = cost(base.result), cost(head.result)
     if not first or not last:
         return None
-    noise = _prior(base, head)
+    noise = learn_from_steps(_prior(base, head), [log(value) for value in base.earlier_s])
     if metric == "copy fraction":  # both the kernel's time and the copy's vary
         noise = replace(noise, sigma=sqrt(2) * noise.sigma)
     comparison = compare_runs(b, h, noise=noise, confidence=confidence, extra=extra)

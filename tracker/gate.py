@@ -219,11 +219,24 @@ def _judge_case(
         picked.base.info,
         picked.choice.rule,
         repeats=tuple(map(past.result, picked.base_repeats)),
+        earlier_s=_earlier(past.of(result.case.fingerprint), run),
     )
     return settings.judged(base, head, result)
 
 
-def _side(result: Result, run: RunInfo, rule: str = "", repeats: tuple[Result, ...] = ()) -> Side:
+def _earlier(past: Sequence[Seen], run: RunInfo) -> tuple[float, ...]:
+    """Return the medians of usable earlier results on the run's device, oldest first."""
+    found = [seen for seen in past if seen.usable and seen.info.device.uuid == run.device.uuid]
+    return tuple(seen.median_s for seen in sorted(found, key=lambda seen: seen.info.started))
+
+
+def _side(
+    result: Result,
+    run: RunInfo,
+    rule: str = "",
+    repeats: tuple[Result, ...] = (),
+    earlier_s: tuple[float, ...] = (),
+) -> Side:
     return Side(
         result=result,
         environment=run.environment,
@@ -231,6 +244,7 @@ def _side(result: Result, run: RunInfo, rule: str = "", repeats: tuple[Result, .
         device=run.device,
         measured_at=run.started_at,
         repeats=repeats,
+        earlier_s=earlier_s,
         rule=rule,
     )
 

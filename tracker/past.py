@@ -19,6 +19,7 @@ class Seen:
     case: Case
     status: Status
     shared: bool
+    median_s: float
 
     @property
     def throttled(self) -> bool:
@@ -47,9 +48,10 @@ class Past:
             return
         table = result_table(store, infos)
         statuses = {str(status): status for status in Status}
-        columns = (table.run.tolist(), table.case.tolist(), table.status.tolist())
-        for run, case, status, shared in zip(*columns, table.shared.tolist(), strict=True):
-            seen = Seen(infos[run], table.cases[case], statuses[status], shared)
+        columns = (table.run, table.case, table.status, table.shared, table.median_s)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for run, case, status, shared, median_s in rows:
+            seen = Seen(infos[run], table.cases[case], statuses[status], shared, median_s)
             self._seen.setdefault(table.case_keys[case], []).append(seen)
 
     def of(self, key: str) -> Sequence[Seen]:

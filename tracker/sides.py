@@ -17,7 +17,9 @@ class Side:
 
     `repeats` are further results of the same commit from fresh processes; `history` are earlier
     results of the series, oldest first, of comparable environments and the same device, without
-    the result itself. `measured_at` is ISO 8601; `rule` says how this side was picked.
+    the result itself. `earlier_s` are medians of earlier results of the series on this device,
+    oldest first, whatever their level: how they moved tells the noise between runs. `measured_at`
+    is ISO 8601; `rule` says how this side was picked.
     """
 
     result: Result
@@ -27,6 +29,7 @@ class Side:
     measured_at: str | None = None
     repeats: tuple[Result, ...] = ()
     history: tuple[Result, ...] = ()
+    earlier_s: tuple[float, ...] = ()
     rule: str = ""
 
     @property

@@ -4,8 +4,10 @@ A sample of one process does not contain this noise: memory layout, clocks and h
 per process. It is learned from a series' own runs; before there are any, a prior stands in.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot
+from math import hypot, sqrt
+from statistics import median_low
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,10 @@ CPU_JITTER_S = 2e-6
 CPU_SHARE = 0.08
 # A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
 SPREAD_SHARE = 0.1
+# Of a series' own steps from run to run: the fewest that say anything, and what the median of their
+# sizes is worth beside a standard deviation (its asymptotic efficiency, Rousseeuw and Croux 1993).
+LEAST_STEPS = 3
+MEDIAN_EFFICIENCY = 0.37
 # The prior counts like this many runs already seen.
 PRIOR_RUNS = 6.0
 # Two boards of one model: 0.4-1.2 % apart in time, 0.1-0.2 % in copy fraction.
@@ -57,3 +63,20 @@ def learn(noise: Noise, *groups: Array) -> Noise:
     sigma = float(np.sqrt((noise.degrees * noise.sigma**2 + squares) / degrees))
     runs = sum(g.size for g in groups)
     return Noise(sigma, degrees, f"{runs} runs of this series and the {noise.source}")
+
+
+def learn_from_steps(noise: Noise, values: Sequence[float]) -> Noise:
+    """Return the prior updated by how a series moved from one run to the next.
+
+    `values` are the logarithms of earlier runs, oldest first. The median size of the steps counts,
+    so that a level that changed now and then is not taken for noise, and a time that jumps between
+    two values from process to process is.
+    """
+    steps = np.abs(np.diff(values))
+    if steps.size < LEAST_STEPS:
+        return noise
+    seen = 1.4826 * float(median_low(steps.tolist())) / sqrt(2)
+    worth = MEDIAN_EFFICIENCY * steps.size
+    degrees = noise.degrees + worth
+    sigma = sqrt((noise.degrees * noise.sigma**2 + worth * seen**2) / degrees)
+    return Noise(sigma, degrees, f"{len(values)} earlier runs and the {noise.source}")

@@ -260,3 +260,22 @@ def test_a_shallow_clone_s_line_is_completed_from_the_store(store: Store) -> Non
     record(store, measured(1), measured(2, results=()), head)
     verdict = only(judge(store, head, ancestors=[sha(2)]))
     assert sha(1)[:12] in verdict.baseline_rule
+
+
+def test_a_series_that_jumps_from_run_to_run_is_not_called_slower(store: Store) -> None:
+    factors = (1.0, 1.06, 1.0, 1.06, 1.0, 1.0)
+    runs = [
+        measured(n, factor=f, parents=(n - 1,) if n > 1 else (), minute=n)
+        for n, f in enumerate(factors, 1)
+    ]
+    record(store, *runs)
+    slow = measured(7, factor=1.06, parents=(6,), minute=7)
+    record(store, slow)
+    assert only(judge(store, slow)).kind is not VerdictKind.REGRESSION
+
+
+def test_a_steady_series_still_calls_the_same_loss(store: Store) -> None:
+    runs = [measured(n, parents=(n - 1,) if n > 1 else (), minute=n) for n in range(1, 7)]
+    slow = measured(7, factor=1.06, parents=(6,), minute=7)
+    record(store, *runs, slow)
+    assert only(judge(store, slow)).kind is VerdictKind.REGRESSION
