@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tracker.errors import ExitCode
 from tracker.evidence import Evidence, weigh
-from tracker.model import Case, VerdictKind
+from tracker.model import Case, Status, VerdictKind
 from tracker.reasons import Reason, ReasonCode
 from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
 from tracker.stats.compare import Comparison, runs_to_decide
@@ -153,7 +153,18 @@ def _obstacles(base: Side, head: Side, policy: Policy) -> tuple[Reason, ...]:
     if fields := environment_difference(base.environment, head.environment):
         message = f"environments differ in {'; '.join(fields)}: measure the base again in this one"
         found.append(Reason(ReasonCode.OTHER_ENVIRONMENT, message))
+    noisy = [n for n, side in (("base", base), ("head", head)) if _noisy_on_cpu(side)]
+    if noisy:
+        message = (
+            f"{' and '.join(noisy)} did not settle on a CPU that others use too: measure again"
+        )
+        found.append(Reason(ReasonCode.TOO_NOISY, message))
     return tuple(found)
+
+
+def _noisy_on_cpu(side: Side) -> bool:
+    """Whether a CPU's time is no evidence: beside other programs it can double within a run."""
+    return side.environment.backend == "cpu" and side.result.status is Status.NOISY
 
 
 def _confidence(base: Side, head: Side, policy: Policy) -> float:
