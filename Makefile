@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench test lint dashboard clean
+.PHONY: help setup bench test test-slow lint dashboard clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -34,8 +34,12 @@ lint: $(STAMP) ## ruff, mypy strict, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Two workers; a file's tests stay together, so that what they share is made once.
 test: lint ## every check: lints, types, import contracts, unit, property and correctness tests
-	$(BIN)/python -m pytest -q $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" $(ARGS)
+
+test-slow: $(STAMP) ## the tests that take minutes: kills, many writers, other projects, scale
+	$(BIN)/python -m pytest -q -m slow $(ARGS)
 
 dashboard: $(STAMP) ## serve the dashboard on the store
 	$(BIN)/bandwatch dashboard $(ARGS)

@@ -156,7 +156,7 @@ def _obstacles(base: Side, head: Side, policy: Policy) -> tuple[Reason, ...]:
     noisy = [n for n, side in (("base", base), ("head", head)) if _noisy_on_cpu(side)]
     if noisy:
         message = (
-            f"{' and '.join(noisy)} did not settle on a CPU that others use too: measure again"
+            f"{' and '.join(noisy)} did not settle, on a CPU: measure again"
         )
         found.append(Reason(ReasonCode.TOO_NOISY, message))
     return tuple(found)
