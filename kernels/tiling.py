@@ -6,15 +6,17 @@ Pure integers, no torch: the sanitizer runs use it too. `device/elementwise.cuh`
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# 128 threads and one load each, a tile of 2 KiB, are as good as or better than any other shape but
-# between one and about four waves, where it pays to have the whole input in flight at once (one
-# 16-byte load from each resident thread of 132 SMs is a wave of 4.3 MB): on an H200 four loads are
-# 6 % faster at 16 MiB and 5 % slower at 256 MiB. docs/results/kernel-tuning.md has the figures.
+# 128 threads everywhere; the loads a thread follow the size, by measurement on an H200 (figures in
+# docs/results/kernel-tuning.md). A wave is one 16-byte load from each resident thread of 132 SMs,
+# 4.3 MB. Between one and about four waves it pays to have the whole input in flight at once: four
+# loads are 6 % faster at 16 MiB and 5 % slower at 256 MiB. Beyond, one load is best. Up to a wave
+# it is two, as long as they leave no SM without a block.
 THREADS = 128
 PLAIN_THREADS = 256  # of the kernels that articles start from: a thread an element or a pack
 VECTOR_BYTES = 16
 WAVE_BYTES = 132 * 2048 * VECTOR_BYTES
 FEW_WAVES = 4
+BUSY_BYTES = 132 * THREADS * 2 * VECTOR_BYTES  # two loads a thread, a block for each SM
 
 
 class Tiling(NamedTuple):
@@ -31,13 +33,13 @@ def loads_per_thread(
 ) -> int:
     """Return the loads a thread of `choices` (rising) for `inputs` inputs of `nbytes` each.
 
-    The fewest that take an input in one wave; the most while the inputs together are a few waves
-    long; beyond, the fewest there are.
+    The fewest that take an input in one wave, but two where that keeps every SM busy; the most
+    while the inputs together are a few waves long; beyond, the fewest there are.
     """
-    for loads in choices:
-        if nbytes <= loads * wave_bytes:
-            return loads
-    return choices[-1] if nbytes * inputs <= FEW_WAVES * wave_bytes else choices[0]
+    fitting = [loads for loads in choices if nbytes <= loads * wave_bytes]
+    if not fitting:
+        return choices[-1] if nbytes * inputs <= FEW_WAVES * wave_bytes else choices[0]
+    return 2 if 2 in fitting and fitting[0] < 2 and nbytes >= BUSY_BYTES else fitting[0]
 
 
 def tile(

@@ -45,7 +45,10 @@ def test_conversions_are_shifted_unless_a_granule_is_aligned_on_both_sides(
 def test_loads_follow_the_waves() -> None:
     choices = (1, 2, 4)
     assert loads_per_thread(1, choices) == 1
-    assert loads_per_thread(WAVE_BYTES, choices) == 1
+    assert loads_per_thread(512 << 10, choices) == 1
+    assert loads_per_thread(1 << 20, choices) == 2
+    assert loads_per_thread(1 << 20, (1,)) == 1
+    assert loads_per_thread(WAVE_BYTES, choices) == 2
     assert loads_per_thread(WAVE_BYTES + 1, choices) == 2
     assert loads_per_thread(16 << 20, choices) == 4
     assert loads_per_thread(64 << 20, choices) == 1

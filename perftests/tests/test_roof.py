@@ -45,6 +45,12 @@ def test_cells_move_what_their_size_says() -> None:
     assert len({(c.group, c.label, c.mib) for c in CELLS}) == len(CELLS)
 
 
+def test_the_copy_beside_a_cell_has_an_array_of_its_size() -> None:
+    assert roof.copied_bytes(cell("add", "add float32", 256), 3 << 28) == 2 << 28
+    assert roof.copied_bytes(cell("relu", "relu float32", 256), 2 << 28) == 2 << 28
+    assert roof.copied_bytes(cell("others", "convert float32 float16", 256), 384 << 20) == 384 << 20
+
+
 @pytest.mark.parametrize(
     ("ours", "torch", "reached"),
     [(2.0, 2.1, True), (2.01, 2.1, False), (1.9, 1.9, True), (1.9, 1.89, True), (1.9, 1.87, False)],
