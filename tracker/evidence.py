@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp, isfinite, log, sqrt
 
+import numpy as np
+
 from tracker.model import Result, Status
 from tracker.sides import Side, other_device
+from tracker.stats.change_point import history
 from tracker.stats.compare import Comparison, compare_runs
+from tracker.stats.level import fit
 from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, learn_from_steps, prior
+from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian, log_median
 
 
@@ -65,8 +70,8 @@ def _weigh(
     confidence: float,
     extra: float,
 ) -> Evidence | None:
-    history = (r for r in base.history if r.status in {Status.OK, Status.NOISY})
-    b, h = _runs(cost, (*history, *base.runs)), _runs(cost, head.runs)
+    past = (r for r in base.history if r.status in {Status.OK, Status.NOISY})
+    b, h = _level(_runs(cost, (*past, *base.runs))), _runs(cost, head.runs)
     first, last = cost(base.result), cost(head.result)
     if not first or not last:
         return None
@@ -83,6 +88,20 @@ def _prior(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)
     return prior(exp((b.value + h.value) / 2), base.environment.backend, max(b.spread, h.spread))
+
+
+def _level(runs: list[LogMedian]) -> list[LogMedian]:
+    """Return the runs of the newest level: those since the last change, spikes left out."""
+    if len(runs) < SHORTEST_LEVEL:
+        return runs
+    values = np.array([run.value for run in runs])
+    # Logarithms of seconds are far from zero and of either sign: changes are looked for in seconds.
+    changes = history(list(np.exp(values - values.mean()))).changes
+    recent = runs[changes[-1].index if changes else 0 :]
+    if len(recent) < SHORTEST_LEVEL:
+        return recent
+    counts = fit(np.array([[run.value for run in recent]])).counts[0]
+    return [run for run, counted in zip(recent, counts, strict=True) if counted]
 
 
 def _runs(cost: Callable[[Result], float | None], results: Iterable[Result]) -> list[LogMedian]:

@@ -10,7 +10,7 @@ import pytest
 from tracker import verdict as subject
 from tracker.errors import ExitCode
 from tracker.model import DeviceState, Status, VerdictKind
-from tracker.tests.sides import BOARD, H200, make_result, make_side
+from tracker.tests.sides import BOARD, H200, MIB, make_result, make_side
 from tracker.verdict import Policy, ReasonCode, exit_code
 
 
@@ -70,7 +70,7 @@ def test_a_real_change_below_the_minimal_effect_is_no_change() -> None:
 
 
 def test_a_suspicious_case_says_how_many_more_runs_would_decide() -> None:
-    verdict = judge(make_side(64), make_side(64, 0.02, seed=1))
+    verdict = judge(make_side(64), make_side(64, 0.03, seed=1))
     check_undecided(verdict, ReasonCode.SUSPICIOUS)
     assert verdict.more_runs is None or verdict.more_runs > 0
     assert "measure" in verdict.what_would_decide
@@ -288,3 +288,27 @@ def test_a_cpu_that_did_not_settle_decides_nothing_however_large_the_shift() -> 
         judge(base, make_side(slower=3.0, environment=cpu, status=Status.NOISY)),
         ReasonCode.TOO_NOISY,
     )
+
+
+def test_only_the_newest_level_of_the_history_counts() -> None:
+    old = [make_result(256, center_s=2 * 256 * MIB / 3.6e12 * 0.9, seed=s) for s in range(10, 30)]
+    new = [make_result(256, seed=s) for s in range(30, 45)]
+    verdict = judge(make_side(256, history=(*old, *new)), make_side(256, seed=1))
+    check(verdict, VerdictKind.NO_CHANGE, exits=ExitCode.OK)
+    assert abs(verdict.effect) < 0.005
+    assert "17 runs" in verdict.noise.source
+
+
+def test_a_spike_in_the_history_neither_moves_the_level_nor_widens_the_noise() -> None:
+    past = [make_result(256, seed=s) for s in range(10, 30)]
+    spiky = [*past[:9], make_result(256, center_s=1e-3), *past[9:]]
+    plain = judge(make_side(256, history=tuple(past)), make_side(256, seed=1))
+    with_spike = judge(make_side(256, history=tuple(spiky)), make_side(256, seed=1))
+    assert with_spike.effect == pytest.approx(plain.effect, abs=1e-4)
+    assert with_spike.noise.sigma == pytest.approx(plain.noise.sigma, rel=0.05)
+
+
+def test_a_history_of_failed_results_teaches_nothing() -> None:
+    bad = tuple(make_result(256, center_s=1e-3, status=Status.THROTTLED) for _ in range(9))
+    with_bad = judge(make_side(256, history=bad), make_side(256, seed=1))
+    assert with_bad.noise == judge(make_side(256), make_side(256, seed=1)).noise
