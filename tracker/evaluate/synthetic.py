@@ -70,7 +70,7 @@ def _online(name: str, noise: Noise, rng: Generator, series: int) -> Iterator[Fi
     figure = partial(Figure, "monitor", name)
     rate = false_alarms(noise, rng, many)
     yield figure(FALSE, rate, many, unit="rate", most=0.02 if gaussian else 0.1)
-    small, large = (found(noise, rng, many, drop)[-1] for drop in (0.02, 0.05))
+    small, large = (float(found(noise, rng, many, drop)[-1]) for drop in (0.02, 0.05))
     yield figure("2 % drop found within 5 runs", small, many, least=0.75 if gaussian else None)
     yield figure("5 % drop found within 5 runs", large, many, least=0.8)
 
@@ -103,7 +103,7 @@ def _repeated(rng: Generator, series: int) -> Iterator[Figure]:
     yield figure("extra runs, each repeat counted", value=clean.extra_runs, most=0.08)
     yield figure("runs that are measured again", value=clean.asked, most=0.08)
     for drop, least in ((0.02, 0.5), (0.05, 0.98)):
-        first = noticed(noises.gaussian, rng, series, drop, remeasure=True)[0]
+        first = float(noticed(noises.gaussian, rng, series, drop, remeasure=True)[0])
         yield figure(
             f"{drop:.0%} drop found at the first run".replace("%", " %"), value=first, least=least
         )

@@ -27,7 +27,7 @@ _RESTLESS = 3.0
 # The last runs of the level must agree that there is a step, by a lesser score.
 _NEAR_RUNS = 20
 _NEAR_SCORE = 2.6
-_TINY = 1e-300
+_TINY = 1e-150
 
 # The score at which a loss is called, by counted runs (3, 4, 5) and length of the series. Chosen by
 # simulation (`bandwatch evaluate --synthetic`): a young series, its noise hardly known, must be
