@@ -8,7 +8,7 @@ import pandas as pd
 from dashboard.data import cached, day, label
 from dashboard.levels import Course, Step, steps_of
 from dashboard.session import thresholds
-from dashboard.text import ABSENT, plain
+from dashboard.text import ABSENT, person, plain
 from tracker import queries
 from tracker.loop.notify import AUTHOR
 from tracker.model import Commit, VerdictKind
@@ -141,7 +141,7 @@ def _people(
     entry = states.get((case_key, gpu, first.sha or ""))
     told = {
         "subject": plain(commit.subject, 90) if commit else ABSENT,
-        "author": plain(commit.author, 60) if commit else ABSENT,
+        "author": person(commit.author) if commit else ABSENT,
         "state_author": plain(entry.author, 60) if entry else "",
         "note": plain(entry.note, 200) if entry and entry.note else "",
     }

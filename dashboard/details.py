@@ -12,7 +12,7 @@ from dashboard.history import Window
 from dashboard.layout import View
 from dashboard.metrics import BANDWIDTH, percent
 from dashboard.pages import COMPARE, RUNS, SERIES
-from dashboard.text import ABSENT, plain, short
+from dashboard.text import ABSENT, person, plain, short
 from tracker import units
 from tracker.model import Result
 from tracker.queries import RunInfo
@@ -88,7 +88,7 @@ def short_facts(run: RunInfo) -> Sequence[str]:
     return (
         f"commit {short(run.sha)}",
         plain(commit.subject, 90) if commit else "",
-        plain(commit.author, 60) if commit else "",
+        person(commit.author) if commit else "",
         plain(run.checkout.branch) if run.checkout.branch else "",
         f"{data.day(run.started)} UTC",
         "uncommitted changes" if run.checkout.dirty else "",
@@ -103,7 +103,7 @@ def run_facts(run: RunInfo) -> Sequence[Fact]:
     return (
         ("Commit", f"{short(run.sha)}{state}"),
         ("Subject", plain(commit.subject) if commit else ABSENT),
-        ("Author", plain(commit.author) if commit else ABSENT),
+        ("Author", person(commit.author) if commit else ABSENT),
         ("Branch", plain(run.checkout.branch)),
         ("Measured", f"{data.day(run.started)} UTC"),
         ("Device", f"{run.gpu_model}, {plain(run.device.uuid, 24)}"),

@@ -15,7 +15,7 @@ from dashboard.judging import ORDER, Verdicts
 from dashboard.metrics import certainty
 from dashboard.palette import OUTCOMES
 from dashboard.tables import shown_change, shown_rate, verdict_column
-from dashboard.text import ABSENT, plain, short
+from dashboard.text import ABSENT, person, plain, short
 from tracker.queries import RunInfo
 
 # The change points of so many commits are findings.
@@ -63,7 +63,7 @@ def from_verdicts(verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
                 "p_value": row["p_value"],
                 "sha": run.sha or "",
                 "subject": plain(commit.subject, 90) if commit else ABSENT,
-                "author": plain(commit.author, 60) if commit else ABSENT,
+                "author": person(commit.author) if commit else ABSENT,
                 "started": run.started,
                 "run_id": run.run_id,
                 "base_run": row["base_run"],
@@ -134,6 +134,7 @@ def table(told: Attention, *, key: str, described: str) -> int | None:
             "verdict": [[OUTCOMES[outcome].text] for outcome in found["outcome"]],
             "change": [shown_change(value) for value in found["effect"]],
             "case": found["label"],
+            "trend": [told.trends.get(case, []) for case in found["case_key"]],
             "now": [shown_rate(value) for value in found["after"]],
             "was": [shown_rate(value) for value in found["before"]],
             "sure": [certainty(value) for value in found["p_value"]],
@@ -141,7 +142,6 @@ def table(told: Attention, *, key: str, described: str) -> int | None:
             "subject": found["subject"],
             "author": found["author"],
             "when": [data.day(when)[:10] for when in found["started"]],
-            "trend": [told.trends.get(case, []) for case in found["case_key"]],
         }
     )
     event = st.dataframe(
@@ -155,6 +155,7 @@ def table(told: Attention, *, key: str, described: str) -> int | None:
             "verdict": verdict_column(),
             "change": st.column_config.TextColumn("Change", alignment="right"),
             "case": "Case",
+            "trend": st.column_config.LineChartColumn(f"Last {_TREND_RUNS} runs", width="small"),
             "now": "Now",
             "was": "Before",
             "sure": "Certainty",
@@ -162,7 +163,6 @@ def table(told: Attention, *, key: str, described: str) -> int | None:
             "subject": st.column_config.TextColumn("Subject", width="medium"),
             "author": "Whose",
             "when": "On",
-            "trend": st.column_config.LineChartColumn(f"Last {_TREND_RUNS} runs", width="small"),
         },
     )
     rows = event["selection"]["rows"]

@@ -15,7 +15,7 @@ from dashboard.data import Snapshot, day, label
 from dashboard.levels import TRUSTED, Course, Step, baseline, drift, steps
 from dashboard.metrics import Metric, change
 from dashboard.session import thresholds
-from dashboard.text import ABSENT, plain, short
+from dashboard.text import ABSENT, person, plain, short
 from tracker.model import Commit, VerdictKind
 from tracker.queries import RunInfo, Series
 from tracker.sides import environment_difference
@@ -179,7 +179,7 @@ def _with_texts(frame: pd.DataFrame, commits: Mapping[str, Commit]) -> pd.DataFr
     known = [commits.get(sha) for sha in frame["full_sha"].to_list()]
     return frame.assign(
         subject=[plain(commit.subject, 90) if commit else ABSENT for commit in known],
-        author=[plain(commit.author, 60) if commit else ABSENT for commit in known],
+        author=[person(commit.author) if commit else ABSENT for commit in known],
         measured=[day(when) for when in frame["started"].to_list()],
     )
 

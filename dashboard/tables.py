@@ -11,6 +11,8 @@ from dashboard.palette import OUTCOMES
 from dashboard.text import ABSENT, short
 from tracker import units
 
+# The height of a row and of the heading, in pixels.
+_ROW = 35
 _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
 
@@ -29,7 +31,7 @@ def series_table(points: pd.DataFrame, *, key: str) -> None:
         us=points["median_s"] * 1e6,
         copy=points["copy_fraction"] * 100,
     )
-    columns = ["sha", "measured", "line", "gbps", "us", "copy", "count", "status", "note"]
+    columns = ["sha", "measured", "line", "gbps", "us", "copy", "status", "count", "note"]
     number = st.column_config.NumberColumn
     st.dataframe(
         shown[[*columns, "author", "subject"]],
@@ -105,8 +107,9 @@ def correctness_table(rows: pd.DataFrame, *, key: str) -> None:
     """Draw what was checked, the refused ones first."""
     order = rows.sort_values(["passed", "worst_ratio"], ascending=[True, False], kind="stable")
     number = st.column_config.NumberColumn
+    texts = ["detail"] if (rows["detail"] != "").any() else []
     st.dataframe(
-        order[["label", "status", "checked", "worst_ratio", "worst_error", "bound", "detail"]],
+        order[["label", "status", "checked", "worst_ratio", "worst_error", "bound", *texts]],
         hide_index=True,
         key=key,
         alt="Every case with its worst error and bound, refused ones first.",
@@ -155,9 +158,11 @@ def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
         copy=rungs["copy_fraction"] * 100,
         of_peak=rungs["peak"] * 100,
     )
-    columns = ["implementation", "us", "gbps", "copy", "of_peak", "speedup", "compile_s", "status"]
+    columns = ["implementation", "us", "gbps", "copy", "of_peak", "speedup", "status"]
+    columns += ["compile_s"] if shown["compile_s"].notna().any() else []
+    columns += ["warnings"] if (shown["warnings"] != "").any() else []
     st.dataframe(
-        shown[[*columns, "warnings"]],
+        shown[columns],
         hide_index=True,
         key=key,
         alt="The implementations of one case, the fastest first.",
@@ -167,7 +172,7 @@ def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
             "gbps": number("GB/s", format="%.1f"),
             "copy": number("% of copy", format="%.1f"),
             "of_peak": number("% of peak", format="%.1f"),
-            "speedup": number(f"Times {plain_name}", format="%.2f"),
+            "speedup": number(f"Speed-up over {plain_name}", format="%.2f"),
             "compile_s": number("Compile (s)", format="%.2f"),
             "status": "Status",
             "warnings": "Warnings",
@@ -183,7 +188,7 @@ def run_table(rows: pd.DataFrame, *, key: str) -> int | None:
         key=key,
         on_select="rerun",
         selection_mode="single-row",
-        height=300,
+        height=min(300, _ROW * (len(rows) + 1) + 2),
         alt="Runs, newest first.",
         column_config={
             "sha": "Commit",
@@ -210,8 +215,9 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
         gbps=rows["bandwidth"] / 1e9,
         copy=rows["copy_fraction"] * 100,
     )
+    texts = [name for name in ("detail", "warnings") if (rows[name] != "").any()]
     st.dataframe(
-        shown[["label", "status", "us", "gbps", "copy", "count", "detail", "warnings"]],
+        shown[["label", "status", "us", "gbps", "copy", "count", *texts]],
         hide_index=True,
         key=key,
         alt="Every result of the run.",

@@ -21,6 +21,12 @@ def plain(text: str | None, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def person(author: str | None) -> str:
+    """Return the name of `Ada Lovelace <ada@example.org>`, or the address without one."""
+    name = (author or "").partition("<")[0].strip()
+    return plain(name or author, 60)
+
+
 def _seen(character: str) -> str:
     if unicodedata.category(character) not in _UNSEEN:
         return character

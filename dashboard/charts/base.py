@@ -20,7 +20,19 @@ X_AXIS = 72
 ROWS = alt.Axis(labelLimit=420, labelOverlap=False, ticks=False, domain=False)
 
 
+# The height of a row whose name stands above its mark, and how far above, in pixels.
+NAMED_ROW, _ABOVE = 34, 12
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+def names_above(rows: alt.Chart, column: str, names: Sequence[str], colour: str) -> alt.Chart:
+    """Return the name of each row as text above its mark, where any width has room for it."""
+    chart: alt.Chart = rows.mark_text(align="left", dy=-_ABOVE, fontSize=11, color=colour).encode(
+        y=alt.Y(f"{column}:N", sort=list(names), title=None, axis=None),
+        x=alt.value(2),
+        text=f"{column}:N",
+    )
+    return chart
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.base import ROWS, X_AXIS, Described, plural
+from dashboard.charts.base import NAMED_ROW, X_AXIS, Described, names_above, plural
 from dashboard.metrics import change
 from dashboard.palette import MARKS, Palette
 from tracker.model import VerdictKind
 
-_ROW = 22
 MAX_ROWS = 40
 _TITLE = "Change of bandwidth (%), with interval"
 
@@ -32,7 +31,7 @@ def effect_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         ],
     )
     names = list(shown["label"])
-    y = alt.Y("label:N", sort=names, title=None, axis=ROWS)
+    y = alt.Y("label:N", sort=names, title=None, axis=None)
     outlines = [colours.verdict(VerdictKind(kind)) for kind in kinds]
     fills = [
         colour if MARKS[VerdictKind(kind)].filled else colours.background
@@ -66,8 +65,9 @@ def effect_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         .mark_rule(color=colours.muted, strokeWidth=1)
         .encode(x="zero:Q")
     )
-    chart = alt.layer(zero, bars, marks).properties(
-        height=_ROW * len(shown) + X_AXIS, width="container"
+    words = names_above(base, "label", names, colours.text)
+    chart = alt.layer(zero, words, bars, marks).properties(
+        height=NAMED_ROW * len(shown) + X_AXIS, width="container"
     )
     return Described(chart, _describe(shown))
 

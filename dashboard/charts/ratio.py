@@ -3,10 +3,9 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.base import ROWS, X_AXIS, Described, decades, plural
+from dashboard.charts.base import NAMED_ROW, X_AXIS, Described, decades, names_above, plural
 from dashboard.palette import Palette
 
-_ROW = 19
 MAX_ROWS = 25
 
 
@@ -27,7 +26,7 @@ def ratio_chart(rows: pd.DataFrame, colours: Palette) -> Described:
     )
     top = max(2.0, float(shown["ratio"].max()) * 2 if len(shown) else 2.0)
     scale = alt.Scale(type="log", domain=[floor, top], nice=False)
-    y = alt.Y("label:N", sort=list(shown["label"]), title=None, axis=ROWS)
+    y = alt.Y("label:N", sort=list(shown["label"]), title=None, axis=None)
     marks = (
         alt.Chart(shown)
         .mark_point(size=55, strokeWidth=1.8, filled=True, opacity=1)
@@ -63,7 +62,10 @@ def ratio_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         .mark_rule(color=colours.text, strokeDash=[5, 3])
         .encode(x=alt.X("bound:Q", title="Worst error over its bound", scale=scale))
     )
-    chart = alt.layer(bound, marks).properties(height=_ROW * len(shown) + X_AXIS, width="container")
+    words = names_above(alt.Chart(shown), "label", list(shown["label"]), colours.text)
+    chart = alt.layer(bound, words, marks).properties(
+        height=NAMED_ROW * len(shown) + X_AXIS, width="container"
+    )
     return Described(chart, _describe(shown))
 
 

@@ -156,7 +156,7 @@ def _cases(cases: pd.DataFrame, x: alt.X, colours: Palette) -> alt.Chart:
                 "implementation:N",
                 sort=names,
                 legend=None,
-                scale=alt.Scale(domain=names, range=_cycled(_SHAPES, len(names))),
+                scale=alt.Scale(domain=names, range=_shapes(len(names))),
             ),
             tooltip=[
                 alt.Tooltip("label:N", title="case"),
@@ -179,10 +179,16 @@ def _legend(cases: pd.DataFrame, roofs: Sequence[Roof], colours: Palette) -> tup
     marks = [
         Entry(name, colour, shape=shape, filled=False)
         for name, colour, shape in zip(
-            names, _cycled(colours.lines, len(names)), _cycled(_SHAPES, len(names)), strict=True
+            names, _cycled(colours.lines, len(names)), _shapes(len(names)), strict=True
         )
     ]
     return (*lines, *marks)
+
+
+def _shapes(count: int) -> list[str]:
+    """Return shapes that, with the colours of the same places, never stand together twice."""
+    kinds = len(_SHAPES)
+    return [_SHAPES[(i + i // kinds) % kinds] for i in range(count)]
 
 
 def _cycled(values: Sequence[str], count: int) -> list[str]:

@@ -72,3 +72,17 @@ def test_no_csv_cell_is_a_formula(start: str) -> None:
 )
 def test_ages_in_words(seconds: float, words: str) -> None:
     assert text.ago(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("author", "shown"),
+    [
+        ("Ada Lovelace <ada@example.org>", "Ada Lovelace"),
+        ("Ada Lovelace", "Ada Lovelace"),
+        ("<ada@example.org>", "<ada@example.org>"),
+        (None, text.ABSENT),
+        ("", text.ABSENT),
+    ],
+)
+def test_a_person_is_shown_by_name(author: str | None, shown: str) -> None:
+    assert text.person(author) == shown

@@ -86,15 +86,19 @@ def _sides(view: View, gpu: str, runs: Mapping[str, RunInfo]) -> tuple[RunInfo, 
 
 
 def _before(head: RunInfo, runs: list[RunInfo]) -> int:
-    """Return the place of the newest earlier clean run in the same environment, if there is one."""
-    same = (
+    """Return the place of the newest earlier clean run in the same environment, if there is one.
+
+    One of another commit is preferred: runs of one commit show noise alone.
+    """
+    same = [
         place
         for place, run in enumerate(runs)
         if run.started < head.started
         and not run.checkout.dirty
         and run.environment_key == head.environment_key
-    )
-    return next(same, 1)
+    ]
+    others = (place for place in same if runs[place].sha != head.sha)
+    return next(others, same[0] if same else 1)
 
 
 def _who(view: View, base: RunInfo, head: RunInfo) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
@@ -13,7 +14,7 @@ from dashboard.filters import ALL, BRANCH, GPU, Facet
 from dashboard.layout import Parameters, View
 from dashboard.pages import COMPARE, RUNS
 from dashboard.tables import result_table, run_table
-from dashboard.text import ABSENT, plain, short
+from dashboard.text import ABSENT, person, plain, short
 from tracker import queries, units
 from tracker.exporters.flat import to_csv
 from tracker.model import DeviceState
@@ -68,7 +69,7 @@ def _table_row(run: RunInfo) -> dict[str, str | int]:
         "gpu": run.gpu_model,
         "branch": run.checkout.branch or ABSENT,
         "subject": plain(commit.subject, 90) if commit else ABSENT,
-        "author": plain(commit.author, 60) if commit else ABSENT,
+        "author": person(commit.author) if commit else ABSENT,
         "results": run.results,
         "statuses": _statuses(run),
         "state": ", ".join(_flags(run)),
@@ -115,12 +116,17 @@ def _run(view: View, run: RunInfo) -> None:
 
 
 def _how(run: RunInfo) -> list[Fact]:
-    end = ABSENT if run.finished_at is None else run.finished_at
+    end = ABSENT if run.finished_at is None else f"{_moment(run.finished_at)} UTC"
     return [
         ("Finished", end),
         ("Command", plain(run.command, 300)),
         ("Notes", plain("; ".join((*run.checkout.notes, *run.notes)), 400)),
     ]
+
+
+def _moment(at: str) -> str:
+    """Return an ISO 8601 time as pages show times, to the second."""
+    return datetime.fromisoformat(at).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _comparability(view: View, run: RunInfo) -> None:
