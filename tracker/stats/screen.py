@@ -28,7 +28,7 @@ def may_change(rows: Array, minimal_effect: float = 1e-4) -> Mask:
     sigma = _sigma_of_steps(quiet)
     lowest = quiet.min(axis=1)
     wide = quiet.max(axis=1) - lowest >= _MARGIN * minimal_effect * np.abs(lowest)
-    found = wide & (sigma > 0)
+    found: Mask = wide & (sigma > 0)
     found[found] = _strongest(quiet[found], sigma[found]) >= _MARGIN * CANDIDATE
     return found
 
