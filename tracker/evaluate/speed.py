@@ -1,0 +1,90 @@
+"""How long decisions take, beside Apache Otava where an environment has it.
+
+python -m tracker.evaluate.speed [--otava /path/to/an/environment/bin/python]
+"""
+
+import argparse
+import json
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from tracker.stats.change_point import history
+from tracker.stats.level import Array
+from tracker.stats.monitor import Monitor
+from tracker.stats.shift import scan
+
+LENGTHS = (100, 1_000, 10_000)
+MANY = 10_000
+
+
+def best_of(times: int, call: Callable[[], object]) -> float:
+    """Return the shortest of several calls in seconds."""
+    found = []
+    for _ in range(times):
+        start = perf_counter()
+        call()
+        found.append(perf_counter() - start)
+    return min(found)
+
+
+def series(runs: int) -> Array:
+    """Return the series of so many runs that every tool is timed on."""
+    found: Array = 100 + np.random.default_rng(runs).standard_normal(runs)
+    return found
+
+
+def decision_s() -> float:
+    """Return the seconds of one monitor's decision after 100 runs."""
+    found = []
+    for value in series(50):
+        monitor = Monitor()
+        for earlier in series(99):
+            monitor.update(float(earlier))
+        found.append(best_of(1, partial(monitor.update, float(value))))
+    return min(found)
+
+
+def histories_s() -> dict[int, float]:
+    """Return the seconds of the history rule by length of the series."""
+    return {n: best_of(10, partial(history, list(series(n)))) for n in LENGTHS}
+
+
+def many_s() -> tuple[float, float]:
+    """Return the seconds for 10,000 series of 100 runs: all histories, all runs judged online."""
+    rows = 100 + np.random.default_rng(0).standard_normal((MANY, 100))
+    whole = best_of(1, lambda: [history(list(row)) for row in rows])
+    online = best_of(1, lambda: [scan(rows[:, :runs]) for runs in range(21, 101)])
+    return whole, online
+
+
+def otava_s(python: str) -> dict[int, float]:
+    """Return the seconds of Otava's whole analysis by length, run by its own interpreter."""
+    script = Path(__file__).with_name("otava_peer.py")
+    command = [python, str(script), *map(str, LENGTHS)]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True)
+    return {int(n): float(s) for n, s in json.loads(answer.stdout).items()}
+
+
+def main() -> None:
+    """Print all times."""
+    parser = argparse.ArgumentParser(description="Time the decisions.")
+    parser.add_argument("--otava", metavar="PYTHON", help="an interpreter that has apache-otava")
+    python = parser.parse_args().otava
+    print(f"monitor: one decision after 100 runs: {decision_s() * 1e3:.2f} ms")
+    peer = otava_s(python) if python else {}
+    for runs, seconds in histories_s().items():
+        beside = f", Apache Otava {peer[runs] * 1e3:.2f} ms" if runs in peer else ""
+        print(f"history of {runs} runs: {seconds * 1e3:.2f} ms{beside}")
+    whole, online = many_s()
+    print(
+        f"{MANY} series of 100 runs: histories {whole:.1f} s, 80 runs of each online {online:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
