@@ -155,7 +155,7 @@ def table(told: Attention, *, key: str, described: str) -> int | None:
             "verdict": verdict_column(),
             "change": st.column_config.TextColumn("Change", alignment="right"),
             "case": "Case",
-            "trend": st.column_config.LineChartColumn(f"Last {_TREND_RUNS} runs", width="small"),
+            "trend": st.column_config.LineChartColumn("Latest runs", width="small"),
             "now": "Now",
             "was": "Before",
             "sure": "Certainty",
