@@ -107,14 +107,17 @@ def fit(rows: Array) -> Level:
     return Level(centre, sigma**2, counts, residuals, tick, slope, score)
 
 
-def expect(level: Level, sign: int, known: Known | None = None) -> Expectation:
+def expect(
+    level: Level, sign: int, known: Known | None = None, *, restless: bool = True
+) -> Expectation:
     """Return what to expect when a move towards `sign` is feared (+1 up, -1 down).
 
     A drift that way is followed, so that it is not taken for a step; a drift the other way is not,
-    so that it cannot excuse one. `known` adds what was learned before this level began.
+    so that it cannot excuse one. `known` adds what was learned before this level began. `restless`
+    takes the noise of the last dozen runs where it is larger.
     """
     # Wider than significance at 5 %: a missed drift costs false alarms, a false one sensitivity.
-    weight = np.clip((sign * level.drift_score - 1.3) / (1.8 - 1.3), 0, 1)
+    weight = np.clip((sign * level.drift_score - 1.2) / (1.7 - 1.2), 0, 1)
     kept = level.counts.sum(axis=1)
     residuals, variance, degrees = level.residuals, level.variance, kept - 1.0
     slope = weight * level.slope
@@ -123,7 +126,8 @@ def expect(level: Level, sign: int, known: Known | None = None) -> Expectation:
         degrees = np.maximum(degrees - weight, 1)
         variance = np.maximum((residuals**2).sum(axis=1) / degrees, level.tick**2)
     correlation = certain_correlation(residuals)
-    variance, degrees = _lately(residuals, variance, degrees)
+    if restless:
+        variance, degrees = _lately(residuals, variance, degrees)
     if known is not None:
         total = degrees + known.degrees
         variance = (degrees * variance + known.degrees * known.variance) / total

@@ -147,7 +147,8 @@ class Monitor:
         if shift.margin[0] >= 0 and self._matters(shift):
             return self._called(shift, sign, level, expected[sign], remeasure)
         for side, trigger in ((self._loss, LOSS_TRIGGER), (-self._loss, GAIN_TRIGGER)):
-            standard = self._standard(expected[side])
+            # Fresh runs show for themselves whether the noise is larger than it was.
+            standard = self._standard(expect(level, side, self._known, restless=False))
             score = standard.score(standard.distance(self._values[-1], side), 1)
             if remeasure is not None and score >= trigger:
                 again = repeat(self._values[-1], side, standard, remeasure)

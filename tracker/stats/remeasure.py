@@ -20,11 +20,11 @@ from tracker.stats.shift import normal_score
 Remeasure = Callable[[int], Sequence[float]]
 
 # Scores that make a run suspicious enough to measure again; a gain can wait.
-LOSS_TRIGGER = 1.62
+LOSS_TRIGGER = 1.65
 GAIN_TRIGGER = 3.5
-MOST_REPEATS = 14
-_CONFIRM = 4.1
-_DISMISS = 1.7
+MOST_REPEATS = 20
+_CONFIRM = 4.2
+_DISMISS = 1.6
 # No single run says more than this many standard deviations, the suspicious one itself still less:
 # one spike and one more in its repeats confirm nothing.
 _FIRST_CAP, _CAP = 3.0, 4.0
