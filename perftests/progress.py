@@ -36,7 +36,7 @@ class Terminal(Protocol):
         """Write a whole line."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Progress:
     """Counts the cases that are done, and tells."""
 

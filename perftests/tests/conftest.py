@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 SCHEMA = Path(__file__).parents[2] / "tracker" / "record" / "schema-1.json"
 
 
+@pytest.fixture(autouse=True)
+def outside_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let inner runs of pytest time even where the outer one runs in a worker of xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
 @pytest.fixture
 def quick_session() -> Session:
     """A session that times, for as short a time as makes sense."""

@@ -49,7 +49,13 @@ def command() -> None:
 @command.command("list", short_help="Show change points with their states.")
 @click.option("--branch", default="main", show_default=True, help="The branch that is watched.")
 @click.option("--gpu", metavar="MODEL", help="Only this GPU model.")
-@click.option("--state", type=click.Choice(STATES), default="open", show_default=True)
+@click.option(
+    "--state",
+    type=click.Choice(STATES),
+    default="open",
+    show_default=True,
+    help="Only change points in this state.",
+)
 @report_command
 def list_(*, branch: str, gpu: str | None, state: str, form: Format, config: Config) -> Document:
     """Show the change points of a branch, the largest first; by default those that are open.
