@@ -1,1 +1,1 @@
-
+"""Record, store, judge and report what a measuring suite found; knows no kernel."""

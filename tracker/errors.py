@@ -44,6 +44,6 @@ class GitError(TrackerError):
 
 
 class UnfitError(TrackerError):
-    """An environment in which nothing can be measured or compared: no device, lock held, clocks moved."""
+    """Nothing can be measured or compared here: no device, the lock is held, clocks moved."""
 
     exit_code = ExitCode.UNFIT

@@ -119,7 +119,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What makes results comparable. `backend` is "cuda" or "cpu"; for a CPU, `gpu_model` is its name."""
+    """What makes results comparable; `backend` is "cuda" or "cpu", whose name is `gpu_model`."""
 
     backend: str
     gpu_model: str
@@ -136,7 +136,7 @@ class Environment:
     python: str | None = None
 
     def matters(self) -> dict[str, object]:
-        """Return what two comparable environments share: the driver by branch, the rest as it is."""
+        """Return what comparable environments share: the driver by branch, the rest as it is."""
         return {
             "backend": self.backend,
             "gpu_model": self.gpu_model,
