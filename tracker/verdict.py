@@ -155,9 +155,7 @@ def _obstacles(base: Side, head: Side, policy: Policy) -> tuple[Reason, ...]:
         found.append(Reason(ReasonCode.OTHER_ENVIRONMENT, message))
     noisy = [n for n, side in (("base", base), ("head", head)) if _noisy_on_cpu(side)]
     if noisy:
-        message = (
-            f"{' and '.join(noisy)} did not settle, on a CPU: measure again"
-        )
+        message = f"{' and '.join(noisy)} did not settle, on a CPU: measure again"
         found.append(Reason(ReasonCode.TOO_NOISY, message))
     return tuple(found)
 
