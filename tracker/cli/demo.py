@@ -7,7 +7,7 @@ import click
 
 from tracker.cli.options import report_command, row_limit
 from tracker.config import Config, StoreChoice, prepare_folder
-from tracker.demo import STORE_NAME, planted, recorded_runs
+from tracker.demo import STORE_NAME, load_demo, planted, recorded_runs
 from tracker.gate import Gate, judge_run
 from tracker.queries import find_run, runs
 from tracker.report.document import Document
@@ -31,12 +31,11 @@ def command(*, everything: bool, form: Format, config: Config) -> Document:
 
     Example: bandwatch demo
     """
-    shipped = recorded_runs()
+    recorded_runs()  # what is not shipped is told before a store is made
     choice = demo_store(config)
     prepare_folder(choice)
     with Store.open(choice.url) as store:
-        for run in shipped:
-            store.record(run)
+        shipped = load_demo(store)
         marked = [run.run_id for run in shipped if planted((run,))]
         chosen = find_run(store, marked[-1] if marked else shipped[-1].run_id)
         gate = judge_run(store, chosen, config.thresholds, today=datetime.now(UTC).date())

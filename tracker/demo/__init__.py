@@ -1,19 +1,23 @@
 """Recorded runs that ship with the package, so that tables and pages have something real to show.
 
-Each file beside this module is one run document of schema 1 (`demo` true), plain or gzipped.
+Each .json file beside this module is one run document of schema 1 (`demo` true), plain or gzipped;
+`commits.jsonl` holds the commits between them, a line each, which give the series their order.
 """
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from tracker.errors import NotFoundError, RecordError
-from tracker.model import Run
+from tracker.model import Commit, Run
 from tracker.record import MAX_BYTES, parse_run
+from tracker.store import Store
 
 STORE_NAME = "demo.db"
+COMMITS = "commits.jsonl"
 _SUFFIXES = (".json", ".json.gz")
 
 
@@ -30,6 +34,27 @@ def recorded_runs(folder: Traversable | None = None) -> tuple[Run, ...]:
             "pytest --benchmark"
         )
     return tuple(sorted(runs, key=lambda run: run.started_at))
+
+
+def recorded_commits(folder: Traversable | None = None) -> tuple[Commit, ...]:
+    """Return the shipped commits, children before parents; none where none are shipped."""
+    file = (files(__name__) if folder is None else folder) / COMMITS
+    if not file.is_file():
+        return ()
+    read = map(json.loads, file.read_text().splitlines())
+    return tuple(Commit(**{**line, "parents": tuple(line["parents"])}) for line in read)
+
+
+def load_demo(store: Store) -> tuple[Run, ...]:
+    """Record the shipped runs and their commits in `store`; return the runs, oldest first.
+
+    Raises as `recorded_runs` does, and StoreError.
+    """
+    runs = recorded_runs()
+    for run in runs:
+        store.record(run)
+    store.learn_commits(recorded_commits())
+    return runs
 
 
 def planted(runs: tuple[Run, ...]) -> tuple[str, ...]:

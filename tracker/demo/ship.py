@@ -2,6 +2,8 @@
 
     python -m tracker.demo.ship STORE FOLDER [--planted SHA]
 
+It is run in the checkout that was measured: the commits between the runs are shipped too.
+
 `--planted` names the commit whose slow-down was put there on purpose: its runs say so in a note.
 Runs of trees with changes stay behind: what no commit holds is no history. Measurements are kept; a
 file is gzipped without its time: the same run, the same bytes.
@@ -12,11 +14,13 @@ import gzip
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from tracker.errors import TrackerError
-from tracker.model import Run
+from tracker import git
+from tracker.demo import COMMITS
+from tracker.errors import GitError, TrackerError
+from tracker.model import Commit, Run
 from tracker.queries import load_run, runs
 from tracker.record import dump_run
 from tracker.store import Store
@@ -39,6 +43,7 @@ def ship(address: str, folder: Path, planted: str | None) -> tuple[Path, ...]:
     Raises StoreError for a store that cannot be read.
     """
     written = []
+    shas = []
     with Store.open(address, read_only=True) as store:
         for number, info in enumerate(reversed(runs(store, dirty=False, limit=None))):
             run = as_demo(load_run(store, info.run_id), planted)
@@ -46,7 +51,23 @@ def ship(address: str, folder: Path, planted: str | None) -> tuple[Path, ...]:
             text = json.dumps(dump_run(run), separators=(",", ":"), allow_nan=False)
             path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
             written.append(path)
+            shas += [info.sha] if info.sha else []
+    (folder / COMMITS).write_text("".join(map(_line, between(shas))))
     return tuple(written)
+
+
+def between(shas: Sequence[str]) -> tuple[Commit, ...]:
+    """Return the measured commits and those between them, from git; none outside their checkout."""
+    try:
+        known = git.history(ref=shas[-1]) if shas else ()
+    except GitError:
+        return ()
+    places = [place for place, commit in enumerate(known) if commit.sha in shas]
+    return known[: max(places, default=-1) + 1]
+
+
+def _line(commit: Commit) -> str:
+    return json.dumps(asdict(commit) | {"author": None}, separators=(",", ":")) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
