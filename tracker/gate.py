@@ -1,7 +1,7 @@
 """A stored run judged case by case: finds each baseline, pools repeats, applies the settings."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from tracker.baseline import Candidate, Choice, Wanted, choose
@@ -14,8 +14,9 @@ from tracker.queries import ancestors as known_ancestors
 from tracker.report.judged import Judged
 from tracker.sides import Side
 from tracker.store import Store
+from tracker.suite import settle
 from tracker.thresholds import Thresholds
-from tracker.verdict import Verdict, exit_code, judge
+from tracker.verdict import Verdict, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def judge_run(
     ]
     cases = tuple(result.case for result in measured)
     notes = thresholds.complaints(cases, today, complete=run.complete)
-    return Gate(run, tuple(judged), exit_code(item.verdict for item in judged), notes)
+    return _settled(run, judged, notes)
 
 
 def compare_runs(
@@ -114,7 +115,14 @@ def compare_runs(
         )
         if missing
     ]
-    return Gate(head, tuple(judged), exit_code(item.verdict for item in judged), tuple(notes))
+    return _settled(head, judged, tuple(notes))
+
+
+def _settled(run: RunInfo, judged: Sequence[Judged], notes: tuple[str, ...]) -> Gate:
+    """Return the gate once the suite was looked at as a whole: false discovery is held over it."""
+    suite = settle([item.verdict for item in judged])
+    found = zip(judged, suite.verdicts, strict=True)
+    return Gate(run, tuple(replace(j, verdict=v) for j, v in found), suite.exit_code, notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,3 +279,20 @@ def test_a_steady_series_still_calls_the_same_loss(store: Store) -> None:
     slow = measured(7, factor=1.06, parents=(6,), minute=7)
     record(store, *runs, slow)
     assert only(judge(store, slow)).kind is VerdictKind.REGRESSION
+
+
+def test_what_would_do_for_one_case_is_undecided_among_hundreds(store: Store) -> None:
+    cases = tuple(make_case("relu", n=(1 << 26) + k) for k in range(200))
+    record(store, measured(1, cases=cases))
+    alone = measured(2, factor=1.02, parents=(1,), minute=2, cases=cases[:1], complete=False)
+    slower = tuple(replace(result, code_fingerprint="changed") for result in alone.results)
+    alone = replace(alone, results=slower)
+    record(store, alone)
+    single = only(judge(store, alone))
+    rest = tuple(make_result(c, sample(1.0, 3), median_cycles=257_400.0) for c in cases[1:])
+    suite = measured(3, parents=(1,), minute=3, results=(*slower, *rest))
+    record(store, suite)
+    among = judge(store, suite).judged[0].verdict
+    assert single.kind is VerdictKind.REGRESSION
+    assert among.kind is VerdictKind.UNDECIDED
+    assert among.has(ReasonCode.SUSPICIOUS)
