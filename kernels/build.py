@@ -94,7 +94,7 @@ def options_for(arch: str, extra: Sequence[str] = ()) -> tuple[str, ...]:
 
 def _compile(source: Path, options: Sequence[str]) -> bytes:
     nvrtc = _nvrtc()
-    folders = (f"-I{DEVICE_FOLDER}", f"-I{source.parent}", f"-I{toolkit.include_folder()}")
+    folders = [f"-I{path}" for path in (DEVICE_FOLDER, source.parent, *toolkit.include_folders())]
     encoded = [option.encode() for option in (*options, *folders)]
     program = _checked(
         nvrtc,

@@ -56,8 +56,7 @@ def _compile(source: Path, flags: Sequence[str], target: Path) -> None:
     includes = (
         f"-I{DEVICE_FOLDER}",
         f"-I{source.parent}",
-        "-isystem",
-        str(toolkit.include_folder()),
+        *(part for folder in toolkit.include_folders() for part in ("-isystem", str(folder))),
     )
     command = [path, *flags, *includes, str(source), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -26,15 +26,18 @@ def _installations() -> Iterator[Path]:
 
 
 @cache
-def include_folder(header: str = "cuda_fp16.h") -> Path:
-    """Return the folder of the CUDA headers.
+def include_folders(header: str = "cuda_fp16.h") -> tuple[Path, ...]:
+    """Return the folders of the CUDA headers: the wheels', else an installation's.
 
+    An environment that builds on another has the wheels in two places, so all of them count.
     Raises FileNotFoundError naming the package that has them.
     """
-    for root in (*_wheel_folders(), *_installations()):
-        folder = root / "include"
-        if (folder / header).exists():
-            return folder
+    wheels = tuple(root / "include" for root in _wheel_folders() if (root / "include").is_dir())
+    if any((folder / header).exists() for folder in wheels):
+        return wheels
+    for root in _installations():
+        if (root / "include" / header).exists():
+            return (root / "include",)
     raise FileNotFoundError(
         f"cannot find {header}: no CUDA headers in this environment, $CUDA_HOME or "
         "/usr/local/cuda; "
