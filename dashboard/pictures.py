@@ -13,7 +13,7 @@ from typing import Literal
 
 from dashboard import serving
 from dashboard.pages import PAGES
-from tracker.demo import load_demo
+from tracker.demo import load_demo, recorded_runs
 from tracker.errors import TrackerError
 from tracker.store import Store
 
@@ -57,7 +57,7 @@ def _store(address: str | None) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         demo = f"sqlite:///{folder}/demo.db"
         with Store.open(demo) as store:
-            load_demo(store)
+            load_demo(store, recorded_runs())
         yield demo
 
 

@@ -31,11 +31,11 @@ def command(*, everything: bool, form: Format, config: Config) -> Document:
 
     Example: bandwatch demo
     """
-    recorded_runs()  # what is not shipped is told before a store is made
+    shipped = recorded_runs()
     choice = demo_store(config)
     prepare_folder(choice)
     with Store.open(choice.url) as store:
-        shipped = load_demo(store)
+        load_demo(store, shipped)
         marked = [run.run_id for run in shipped if planted((run,))]
         chosen = find_run(store, marked[-1] if marked else shipped[-1].run_id)
         gate = judge_run(store, chosen, config.thresholds, today=datetime.now(UTC).date())

@@ -7,7 +7,7 @@ Each .json file beside this module is one run document of schema 1 (`demo` true)
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -45,16 +45,11 @@ def recorded_commits(folder: Traversable | None = None) -> tuple[Commit, ...]:
     return tuple(Commit(**{**line, "parents": tuple(line["parents"])}) for line in read)
 
 
-def load_demo(store: Store) -> tuple[Run, ...]:
-    """Record the shipped runs and their commits in `store`; return the runs, oldest first.
-
-    Raises as `recorded_runs` does, and StoreError.
-    """
-    runs = recorded_runs()
+def load_demo(store: Store, runs: Iterable[Run]) -> None:
+    """Record shipped runs and the commits between them in `store`. Raises StoreError."""
     for run in runs:
         store.record(run)
     store.learn_commits(recorded_commits())
-    return runs
 
 
 def planted(runs: tuple[Run, ...]) -> tuple[str, ...]:
