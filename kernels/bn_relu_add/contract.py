@@ -46,7 +46,20 @@ def check(
             expect(False, NAME, name, table, f"[{count}] float32 on {x.device}, contiguous")
     per_image = shape[1] * shape[2] * shape[3]
     expect(per_image < MOST_IN_LAUNCH, NAME, "x", x, "fewer than 2^31 elements an image")
-    return _check_data(inputs[:2], out, parameters)
+    target = _check_data(inputs[:2], out, parameters)
+    if out is not None:
+        _refuse_table(out, "scale", scale)
+        _refuse_table(out, "shift", shift)
+    return target
+
+
+def _refuse_table(out: torch.Tensor, name: str, table: torch.Tensor) -> None:
+    """Raise ValueError when `out` shares memory with a table, which every element reads."""
+    distance = out.data_ptr() - table.data_ptr()
+    if -out.nbytes < distance < table.nbytes and out.numel():
+        raise ValueError(
+            f"{NAME}: out overlaps {name} ({distance:+d} bytes); expected separate memory"
+        )
 
 
 def make_inputs(

@@ -15,8 +15,10 @@ def bn_relu_add(
     layout: str,
 ) -> None:
     """Write max(x * scale + shift + residual, 0) to `out`, the normalised value rounded between."""
-    torch.addcmul(channel_view(shift, layout), x, channel_view(scale, layout), out=out)
-    out.add_(residual).clamp_min_(0)
+    # The first step would overwrite a residual that is the output.
+    normalised = torch.empty_like(out) if residual.data_ptr() == out.data_ptr() else out
+    torch.addcmul(channel_view(shift, layout), x, channel_view(scale, layout), out=normalised)
+    torch.add(normalised, residual, out=out).clamp_min_(0)
 
 
 def bn_relu_add_fused(

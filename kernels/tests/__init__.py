@@ -22,7 +22,8 @@
 | indices beyond 2^31 and 2^32 | test_large |
 | transposed, sliced, expanded, reversed | test_arguments: layouts_with_strides..., numpy, cupy |
 | an output that overlaps an input | test_arguments: an_output_that_overlaps_by_a_part_is_refused |
-| in place, add(x, x, out=x), add(x, y, out=y) | test_elementwise: in_place; test_values: doubling |
+| in place, add(x, x, out=x), add(x, y, out=y) | test_in_place; test_values: doubling |
+| a block stores what another has yet to load | test_in_place; fused: in_place_over_and_over |
 | the second GPU while the first is current | test_gpu: a_tensor_on_the_second_gpu_works... |
 | work queued on a side stream | test_gpu: a_call_follows_work_on_the_current_stream |
 | a float4 loop past the end, a float4 at an odd address | test_sanitize: ..._is_caught |

@@ -117,24 +117,3 @@ def test_empty_tensors_are_computed_to_nothing(
     values = problems.values(implementation.kernel, dtype, device)
     later, expected, bound = values.first(5)
     check(implementation, later, expected, bound, parameters=values.parameters)
-
-
-@PAIRS
-@pytest.mark.parametrize("offset", [0, 1, 3])
-def test_in_place(
-    implementation: Implementation, dtype: torch.dtype, offset: int, device: torch.device
-) -> None:
-    problems.skip_unless_available(implementation, device, dtype)
-    values = problems.values(implementation.kernel, dtype, device)
-    n = 4 * 1024 + 3
-    inputs, expected, bound = values.first(n)
-    for place in range(len(inputs)):
-        copies = [torch.empty(n + offset, dtype=dtype, device=device)[offset:] for _ in inputs]
-        for copy, value in zip(copies, inputs, strict=True):
-            copy.copy_(value)
-        implementation(*copies, out=copies[place], **values.parameters)
-        twin = [torch.empty_like(value).copy_(value) for value in inputs]
-        other = implementation(*twin, **values.parameters)
-        assert torch.equal(copies[place].nan_to_num(7.0), other.nan_to_num(7.0))
-    assert isinstance(bound, float | torch.Tensor)
-    assert expected.numel() == n

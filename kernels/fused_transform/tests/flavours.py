@@ -17,6 +17,7 @@ from kernels.implementation import Implementation
 IMPLEMENTATIONS = registry.implementations(DEFINITION.name)
 CUDA = tuple(i for i in IMPLEMENTATIONS if isinstance(i, FusedCuda))
 VECTOR = IMPLEMENTATIONS[-1]
+TRITON = registry.get(DEFINITION.name, "triton")
 
 
 def alone(variant: Variant) -> FusedCuda:
