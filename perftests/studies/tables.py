@@ -4,26 +4,41 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isfinite
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 Value: TypeAlias = str | int | float | bool
 Row: TypeAlias = "dict[str, Value]"
 _SHARES = re.compile(r"difference|spread|goal|share|planted|found|outside")
+_SCALES = {
+    "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9,
+    "B": 1.0, "KiB": 2.0**-10, "MiB": 2.0**-20, "GiB": 2.0**-30,
+    "GB/s": 1e-9, "TB/s": 1e-12, "GFLOP/s": 1e-9, "TFLOP/s": 1e-12,
+    "FLOP/byte": 1.0, "J": 1.0, "mJ": 1e3, "J/GB": 1e9, "W": 1.0, "MHz": 1e-6,
+}  # fmt: skip
+"""What a column's value, in base units, is multiplied by for a reader."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table with its title and the sentence that says how it was made."""
+    """One table with its title and the sentence that says how it was made.
+
+    Columns are those of all rows; a row may lack some. `units` names the unit in which a column is
+    shown, whose values are in base units: seconds, bytes, bytes a second, FLOP a second, J, J a
+    byte; also "%" for shares, "x" for ratios.
+    """
 
     title: str
     how: str
     rows: list[Row]
+    units: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def reached(self) -> bool:
@@ -32,10 +47,30 @@ class Section:
 
     def text(self) -> str:
         """Return the section as Markdown."""
-        names = list(self.rows[0])
-        head = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-        body = [f"| {' | '.join(shown(name, row[name]) for name in names)} |" for row in self.rows]
-        return "\n".join([f"## {self.title}", "", f"{self.how}.", "", *head, *body, ""])
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        title = [f"## {self.title}", "", f"{self.how}.", ""]
+        if not names:
+            return "\n".join([*title, "Nothing was found.", ""])
+        head = [f"| {' | '.join(map(self._heading, names))} |", f"|{'---|' * len(names)}"]
+        body = [f"| {' | '.join(self._cell(name, row) for name in names)} |" for row in self.rows]
+        return "\n".join([*title, *head, *body, ""])
+
+    def document(self) -> dict[str, Any]:
+        """Return the section as JSON data: base units, None for what is not finite."""
+        rows = [{name: _finite(value) for name, value in row.items()} for row in self.rows]
+        found: dict[str, Any] = {"title": self.title, "how": self.how, "rows": rows}
+        return {**found, "units": dict(self.units)} if self.units else found
+
+    def _heading(self, name: str) -> str:
+        unit = self.units.get(name)
+        return name if unit in {None, "x", "%"} else f"{name} ({unit})"
+
+    def _cell(self, name: str, row: Row) -> str:
+        if name not in row:
+            return "-"
+        unit = self.units.get(name)
+        text = shown(name, row[name]) if unit is None else in_unit(row[name], unit)
+        return text.replace("|", "\\|").replace("\n", " ")
 
 
 def shown(name: str, value: Value) -> str:
@@ -47,25 +82,62 @@ def shown(name: str, value: Value) -> str:
     return f"{value:.3%}" if _SHARES.search(name) else f"{value:.4g}"
 
 
+def in_unit(value: Value, unit: str) -> str:
+    """Return a value in a unit; text and truth values stay. Raises KeyError on an unknown unit."""
+    if isinstance(value, (bool, str)):
+        return shown("", value)
+    if not isfinite(value):
+        return "-"
+    if unit == "%":
+        return f"{value:.1%}"
+    if unit == "x":
+        return f"{value:.2f}x"
+    return _four_digits(value * _SCALES[unit])
+
+
+def _four_digits(value: float) -> str:
+    """Return four significant digits, never in powers of ten from a thousandth to a million."""
+    if value and not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.3e}"
+    return f"{value:.0f}" if abs(value) >= 1e3 else f"{value:.4g}"
+
+
+def _finite(value: Value) -> Value | None:
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def slug(model: str) -> str:
+    """Return a GPU model as a part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+
+
+def versions(environment: Mapping[str, Any]) -> str:
+    """Return driver, CUDA and libraries for a sentence."""
+    libraries = [f"{name} {version}" for name, version in environment["libraries"].items()]
+    known = [f"{name} {environment[key]}" for name, key in _PARTS if environment.get(key)]
+    return ", ".join([*known, *libraries])
+
+
+_PARTS = (("driver", "driver"), ("CUDA", "cuda"))
+
+
 def write(sections: Sequence[Section], folder: Path, facts: Mapping[str, Any]) -> Path:
-    """Write the sections, one name for each GPU model, and return the Markdown's path."""
+    """Write the trust study, one name for each GPU model, and return the Markdown's path."""
     folder.mkdir(parents=True, exist_ok=True)
     model = str(facts["environment"]["gpu_model"])
-    stem = "trust-" + re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+    stem = f"trust-{slug(model)}"
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    environment = facts["environment"]
-    libraries = ", ".join(f"{k} {v}" for k, v in environment["libraries"].items())
     intro = (
         f"# How far the times can be trusted: {model}\n\n"
-        f"Made {made} by `python -m perftests.studies.trust`; driver {environment['driver']}, "
-        f"CUDA {environment['cuda']}, {libraries}.\n"
+        f"Made {made} by `python -m perftests.studies.trust`; {versions(facts['environment'])}.\n"
     )
     path = folder / f"{stem}.md"
     path.write_text("\n".join([intro, *(section.text() for section in sections)]))
-    document = {
-        "made": made,
-        **facts,
-        "sections": [{"title": s.title, "how": s.how, "rows": s.rows} for s in sections],
-    }
+    document = {"made": made, **facts, "sections": documents(sections)}
     (folder / f"{stem}.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
     return path
+
+
+def documents(sections: Iterable[Section]) -> list[dict[str, Any]]:
+    """Return sections as JSON data."""
+    return [section.document() for section in sections]
