@@ -68,6 +68,11 @@ def read_counters(arguments: Sequence[str], folder: Path, *, flush: bool) -> Cou
 
     `flush` lets ncu empty the caches before the launch, as cold mode does. Raises CountersError.
     """
+    return parse(profile(arguments, folder, flush=flush))
+
+
+def profile(arguments: Sequence[str], folder: Path, *, flush: bool) -> str:
+    """Run Python as `read_counters` does and return what ncu wrote, for `parse` or `parse_each`."""
     ncu = find_ncu()
     with tempfile.TemporaryDirectory() as kept:
         log = Path(kept) / "ncu.csv"
@@ -96,7 +101,8 @@ def read_counters(arguments: Sequence[str], folder: Path, *, flush: bool) -> Cou
         except subprocess.TimeoutExpired:
             raise CountersError(f"ncu took longer than {_TIMEOUT_S} s") from None
         text = log.read_text() if log.exists() else ""
-    return _judged(text, done.returncode, done.stdout + done.stderr)
+    _judge(text, done.returncode, done.stdout + done.stderr)
+    return text
 
 
 def _environment() -> dict[str, str]:
@@ -105,7 +111,8 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
 
 
-def _judged(text: str, code: int, said: str) -> Counters:
+def _judge(text: str, code: int, said: str) -> None:
+    """Raise CountersError when ncu or the profiled run failed."""
     if _FORBIDDEN in text + said:
         raise CountersError(
             f"the driver forbids performance counters to this user ({_FORBIDDEN})", final=True
@@ -116,7 +123,6 @@ def _judged(text: str, code: int, said: str) -> Counters:
     if code:
         last = said.strip().splitlines()[-1:]
         raise CountersError(f"the profiled run failed with {code}: {' '.join(last)}")
-    return parse(text)
 
 
 def parse(text: str) -> Counters:
@@ -124,20 +130,37 @@ def parse(text: str) -> Counters:
 
     Raises CountersError when it holds no kernel.
     """
-    lines = [line for line in text.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))
-    kernels = [row for row in rows if row.get("ID")]
-    if not kernels:
-        raise CountersError("ncu saw no kernel between the marks")
+    kernels = _rows(text)
     longest = max(kernels, key=lambda row: _number(row.get(_DURATION)) or 0.0)
-    found: Counters = {name: _number(longest.get(metric)) for name, metric in METRICS.items()}
+    found = _counters(longest)
     for name in _SUMMED:
         values = [_number(row.get(METRICS[name])) for row in kernels]
         found[name] = sum(value or 0.0 for value in values) if any(values) else None
+    found["kernels"] = float(len(kernels))
+    return found
+
+
+def parse_each(text: str) -> list[Counters]:
+    """Return the counters of each kernel in ncu's raw CSV, in order of launch.
+
+    Raises CountersError when it holds no kernel.
+    """
+    return [_counters(row) for row in _rows(text)]
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    rows = [row for row in csv.DictReader(lines) if row.get("ID")]
+    if not rows:
+        raise CountersError("ncu saw no kernel between the marks")
+    return rows
+
+
+def _counters(row: dict[str, str]) -> Counters:
+    found: Counters = {name: _number(row.get(metric)) for name, metric in METRICS.items()}
     threads = found["threads_per_instruction"]
     found["warp_efficiency_percent"] = 100 * threads / _WARP if isinstance(threads, float) else None
-    found["kernels"] = float(len(kernels))
-    found["kernel_name"] = (longest.get("Kernel Name") or "")[:200] or None
+    found["kernel_name"] = (row.get("Kernel Name") or "")[:200] or None
     return found
 
 

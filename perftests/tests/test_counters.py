@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from perftests.harness.counters import METRICS, CountersError, find_ncu, parse, read_counters
+from perftests.harness.counters import (
+    METRICS,
+    CountersError,
+    find_ncu,
+    parse,
+    parse_each,
+    read_counters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +48,14 @@ def test_the_longest_kernel_tells_and_traffic_is_that_of_all() -> None:
     assert found["registers_per_thread"] == 24
     assert found["kernels"] == 2
     assert DURATION not in found
+
+
+def test_each_kernel_has_its_own_counters_in_order_of_launch() -> None:
+    found = parse_each(table(("first", 10, 1), ("second", 900, 4)))
+    assert [(row["kernel_name"], row["dram_read_bytes"]) for row in found] == [
+        ("first", 1e6),
+        ("second", 4e6),
+    ]
 
 
 def test_a_missing_metric_is_none() -> None:
