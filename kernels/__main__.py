@@ -1,6 +1,7 @@
 """`python -m kernels inspect KERNEL --arch sm_90`: a kernel's machine code, told to a person.
 
 `python -m kernels build --arch sm_90 --host` compiles every kernel ahead of its first use.
+`python -m kernels sanitize-gpu memcheck` looks at every launch of ours with compute-sanitizer.
 """
 
 import argparse
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from kernels import host
+from kernels import host, sanitize_gpu
 from kernels.build import BuildError, compile_cubin
 from kernels.gate import ARCHITECTURES, Gate, gates, read, violations
 from kernels.sass import Facts
@@ -84,8 +85,7 @@ def build(jobs: Sequence[Callable[[], object]], workers: int) -> list[str]:
         return [message for message in pool.map(done, jobs) if message is not None]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return 0 when the gate passes, 1 when it does not, 2 on wrong use."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("inspect", help="facts of a kernel's machine code, no GPU needed")
@@ -98,15 +98,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--host", action="store_true", help="for the CPU, by g++")
     command.add_argument("--sanitized", action="store_true", help="for the CPU, with sanitizers")
     command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
-    given = parser.parse_args(arguments)
+    command = commands.add_parser(
+        "sanitize-gpu", help="every launch of ours under compute-sanitizer, on a GPU"
+    )
+    command.add_argument("tool", choices=sanitize_gpu.TOOLS, help="none: the launches alone")
+    command.add_argument("--only", nargs="+", default=[], choices=sorted(gates()), help="kernels")
+    command.add_argument("--jobs", type=int, default=6, help="processes")
+    command.add_argument(
+        "--limit", type=float, default=sanitize_gpu.LIMIT_S, help="seconds until it gives up"
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0 when all is well, 1 when something is wrong, 2 on wrong use."""
+    given = _parser().parse_args(arguments)
     if given.command == "build":
         jobs = _compilations(given.arch, on_host=given.host, sanitized=given.sanitized)
         wrong = build(jobs, given.jobs)
         print("\n".join([*wrong, f"{len(jobs) - len(wrong)} of {len(jobs)} compiled"]))
         return 2 if wrong else 0
     try:
+        if given.command == "sanitize-gpu":
+            return sanitize_gpu.sanitize(given.tool, given.only, max(given.jobs, 1), given.limit)
         lines, passed = inspect(gates()[given.kernel], given.arch)
-    except (BuildError, FileNotFoundError) as error:
+    except (BuildError, FileNotFoundError, sanitize_gpu.CannotRunError) as error:
         print(error, file=sys.stderr)
         return 2
     print("\n".join(lines))

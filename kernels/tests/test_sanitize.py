@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kernels import sanitize
+from kernels.planted import ODD_ADDRESS, ONE_BEFORE, PAST_THE_END
 from kernels.sanitize import Launches, run
 
 FOLDER = Path(sanitize.__file__).parent
@@ -86,36 +87,6 @@ def test_a_source_is_clean_under_the_sanitizers(kernel: str) -> None:
     done = run(FOLDER / kernel / "cuda.cu", PROBLEMS[kernel])
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 200 if kernel != "convert" else int(done.stdout) > 100
-
-
-PAST_THE_END = r"""
-#include "prelude.cuh"
-// As published: a grid-stride loop over float4 that rounds the number of vectors up.
-KERNEL(256, planted, (const float* x, float* y, i64 n)) {
-    for (i64 i = blockIdx.x * 256 + threadIdx.x; i < (n + 3) / 4; i += gridDim.x * 256) {
-        float4 v = reinterpret_cast<const float4*>(x)[i];
-        v.x = v.x > 0 ? v.x : 0, v.y = v.y > 0 ? v.y : 0, v.z = v.z > 0 ? v.z : 0, v.w = v.w > 0 ? v.w : 0;
-        reinterpret_cast<float4*>(y)[i] = v;
-    }
-}
-"""
-ODD_ADDRESS = r"""
-#include "prelude.cuh"
-// As published: pixels of three floats through float4, so most addresses are no multiple of 16.
-KERNEL(256, planted, (const float* x, float* y, i64 n)) {
-    const i64 i = (blockIdx.x * 256 + threadIdx.x) * 3;
-    if (i + 4 > n) return;
-    const float4 v = *reinterpret_cast<const float4*>(x + i);
-    y[i] = v.x, y[i + 1] = v.y, y[i + 2] = v.z;
-}
-"""
-ONE_BEFORE = r"""
-#include "prelude.cuh"
-KERNEL(256, planted, (const float* x, float* y, i64 n)) {
-    const i64 i = blockIdx.x * 256 + threadIdx.x;
-    if (i < n) y[i] = x[i] + x[i - 1];
-}
-"""
 
 
 def planted(folder: Path, text: str, n: int) -> str:
