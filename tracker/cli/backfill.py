@@ -1,6 +1,7 @@
 """`bandwatch backfill`: measure commits that the store lacks, into their place in history."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -13,7 +14,8 @@ from tracker.loop.durations import Duration
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository
 from tracker.loop.workplace import workplace
-from tracker.queries import runs
+from tracker.model import Run
+from tracker.queries import results, runs
 from tracker.report.columns import show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
@@ -30,6 +32,7 @@ COLUMNS = (
 @click.command("backfill", short_help="Measure commits that the store lacks.")
 @click.argument("commits", metavar="OLD..NEW")
 @click.option("--budget", type=Duration(), metavar="TIME", help="Stop after this time, as in 2h.")
+@click.option("-k", "keyword", metavar="EXPR", help="Only tests that pytest's -k EXPR selects.")
 @click.option("--quick", is_flag=True, help="The suite's small selection.")
 @click.option("--all-parents", is_flag=True, help="Commits of merged branches too.")
 @click.option("--retry", is_flag=True, help="Try commits again that did not build.")
@@ -38,6 +41,7 @@ def command(
     *,
     commits: str,
     budget: float | None,
+    keyword: str | None,
     quick: bool,
     all_parents: bool,
     retry: bool,
@@ -48,7 +52,7 @@ def command(
 
     The newest first, then the middle, then the quarters: whenever the budget ends, what is there
     covers the range evenly. Each commit is recorded as soon as it is measured; the same call goes
-    on with the rest.
+    on with the rest. A commit with results of most of the wanted cases is not measured again.
 
     Exit code 0: the range is covered; 3: commits are left or were skipped.
 
@@ -63,7 +67,7 @@ def command(
         notebook = Notebook.open(bench.folder / "broken.json", "backfill", "broken")
         if retry:
             notebook.clear()
-        wish = Wish(line, lambda key: _known(store, key), quick, budget)
+        wish = Wish(line, partial(_known, store, line), quick, keyword, budget)
         filled = backfill(wish, bench, notebook, store.record)
     return _document(line, filled)
 
@@ -80,9 +84,18 @@ def _line(text: str, repository: Repository, *, first_parent: bool) -> tuple[str
     return line
 
 
-def _known(store: Store, environment: str) -> Sequence[str]:
-    found = runs(store, environment_key=environment, complete=True, dirty=False, limit=None)
-    return [run.sha for run in found if run.sha is not None]
+def _known(store: Store, line: Sequence[str], newest: Run) -> frozenset[str]:
+    """Return the commits of the line whose runs have most of what the newest one brought."""
+    wanted = {result.case.fingerprint for result in newest.results}
+    key = newest.environment.fingerprint
+    held: dict[str, set[str]] = {}
+    # What ended early is measured again, unless a part was all that was wanted.
+    complete = True if newest.complete else None
+    for run in runs(store, environment_key=key, dirty=False, complete=complete, limit=None):
+        if run.sha in line and run.sha is not None:
+            found = results(store, run, cases=sorted(wanted), measurements=False)
+            held.setdefault(run.sha, set()).update(item.case.fingerprint for item in found)
+    return frozenset(sha for sha, cases in held.items() if 2 * len(cases) > len(wanted))
 
 
 def _document(line: Sequence[str], filled: Filled) -> Document:

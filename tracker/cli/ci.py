@@ -1,6 +1,7 @@
 """`bandwatch ci`: what a workflow runs, and a person by hand, with the same result."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -40,6 +41,7 @@ _OUT = "ci"
 
 
 @click.command("ci", short_help="Measure, record, judge and report, as CI does.")
+@click.option("-k", "keyword", metavar="EXPR", help="Only tests that pytest's -k EXPR selects.")
 @click.option("--quick", is_flag=True, help="The suite's small selection.")
 @click.option(
     "--ab", "turns", is_flag=True, help="Measure suspicious cases in turns with the base."
@@ -92,6 +94,7 @@ _OUT = "ci"
 )
 def command(
     *,
+    keyword: str | None,
     quick: bool,
     turns: bool,
     base: str | None,
@@ -119,10 +122,17 @@ def command(
         session, folder = _left_behind(source), out or source
     else:
         folder = out or own_folder(config.root) / _OUT
-        plan = Plan(quick=quick, turns=turns, record=record, base=base, repeats=repeats)
+        plan = Plan(
+            quick=quick,
+            keyword=keyword,
+            turns=turns,
+            record=record,
+            base=base,
+            repeats=repeats,
+        )
         holding = partial(held, Path(lock), lock_timeout) if lock else nullcontext
         session = _measured(plan, config, folder, holding)
-    return _report(session, config, folder, Format(form), quick=quick)
+    return _report(session, config, folder, Format(form), _flags(keyword, quick=quick))
 
 
 def _left_behind(folder: Path) -> Session:
@@ -178,12 +188,12 @@ def _unfit() -> str | None:
     return "; ".join(failed) or "no device"
 
 
-def _report(session: Session, config: Config, folder: Path, form: Format, *, quick: bool) -> int:
+def _report(session: Session, config: Config, folder: Path, form: Format, flags: str) -> int:
     found = judge_session(session, config.thresholds, datetime.now(UTC).date())
     full = session_document(session, found, None)
     short = session_document(session, found, COMMENT_LIMIT)
     page = read_loop_settings(config.root).page
-    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), quick=quick))
+    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), flags))
     write_files(folder, full, short, links)
     if form is Format.GITHUB:
         write_summary(full, short, links, sys.stdout, os.environ)
@@ -194,9 +204,12 @@ def _report(session: Session, config: Config, folder: Path, form: Format, *, qui
     return code
 
 
-def reproduce(sha: object, *, quick: bool) -> str:
+def _flags(keyword: str | None, *, quick: bool) -> str:
+    words = [*(("--quick",) if quick else ()), *(("-k", keyword) if keyword else ())]
+    return shlex.join(words)
+
+
+def reproduce(sha: object, flags: str) -> str:
     """Return the command that measures a commit again by hand."""
-    flag = " --quick" if quick else ""
-    return (
-        f"git switch --detach {str(sha)[:12]} && bandwatch ci --ab{flag}" if sha else "bandwatch ci"
-    )
+    command = f"bandwatch ci --ab {flags}".rstrip()
+    return f"git switch --detach {str(sha)[:12]} && {command}" if sha else "bandwatch ci"

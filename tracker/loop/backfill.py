@@ -20,13 +20,20 @@ NOTE = "measured later than its commit"
 class Wish:
     """Which commits, oldest first, how, and for how long.
 
-    `known` gives the commits of the line that have been measured in an environment (its key).
+    `known` gives the commits of the line that were measured already, told by the newest commit's
+    run in today's environment. `keyword` selects tests as pytest's -k does.
     """
 
     line: tuple[str, ...]
-    known: Callable[[str], Collection[str]]
+    known: Callable[[Run], Collection[str]]
     quick: bool = False
+    keyword: str | None = None
     seconds: float | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the suite is measured."""
+        return not self.quick and self.keyword is None
 
 
 @dataclass(slots=True)
@@ -72,10 +79,10 @@ def backfill(
     filled = Filled(skipped={sha: why for sha, why in broken.items() if sha in wish.line})
     work = _Work(wish, bench, notebook, record, filled, bench.clock())
     newest = [sha for sha in reversed(wish.line) if sha not in broken]
-    environment = next(filter(None, map(work.measure, newest)), None)
-    if environment is None:
+    run = next(filter(None, map(work.measure, newest)), None)
+    if run is None:
         return filled
-    known = {*wish.known(environment), *filled.skipped, *filled.recorded}
+    known = {*wish.known(run), *filled.skipped, *filled.recorded}
     absent = [sha for sha in wish.line if sha not in known]
     order = [absent[position] for position in by_halves(len(absent))]
     for number, sha in enumerate(order):
@@ -106,8 +113,8 @@ class _Work:
         self.bench.progress(f"{left} commits left, {told(each * left)}")
         return False
 
-    def measure(self, sha: str) -> str | None:
-        """Measure and record one commit; return its environment's key, None when it was skipped."""
+    def measure(self, sha: str) -> Run | None:
+        """Measure and record one commit; return its first run, None when it was skipped."""
         self.tried += 1
         self.bench.progress(f"measuring {sha[:12]}")
         try:
@@ -125,19 +132,20 @@ class _Work:
         self.filled.recorded[sha] = sum(len(run.results) for run in runs)
         # What is recorded is not to be found again under another driver.
         self._journal(sha).unlink(missing_ok=True)
-        return runs[0].environment.fingerprint
+        return runs[0]
 
     def _runs(self, sha: str) -> Sequence[Run]:
         folder = self.bench.trees.at(sha)
         started = self.bench.stamp.now()
-        measured = self.bench.measure(folder, Task(quick=self.wish.quick), self._journal(sha))
+        task = Task(keyword=self.wish.keyword, quick=self.wish.quick)
+        measured = self.bench.measure(folder, task, self._journal(sha))
         runs = to_runs(
             measured,
             git.checkout(folder, {}),
             self.bench.stamp,
             started,
             note=NOTE,
-            complete=not self.wish.quick,
+            complete=self.wish.whole,
         )
         if not runs:
             why = measured.problems[0] if measured.problems else "its suite has no such test"

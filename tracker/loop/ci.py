@@ -48,11 +48,13 @@ RECORDED: tuple[Role, ...] = ("head", "repeat", "turn-base", "turn-head")
 class Plan:
     """What was asked for.
 
-    `base` names the commit to compare with in turns; None finds it. `repeats` bounds the further
-    processes for suspicious cases, `pairs` those of a comparison in turns.
+    `keyword` selects tests as pytest's -k does. `base` names the commit to compare with in turns;
+    None finds it. `repeats` bounds the further processes for suspicious cases, `pairs` those of a
+    comparison in turns.
     """
 
     quick: bool = False
+    keyword: str | None = None
     turns: bool = False
     record: bool = True
     base: str | None = None
@@ -62,7 +64,13 @@ class Plan:
     def key(self, checkout: Checkout, arguments: Sequence[str]) -> str:
         """Return the name of this plan for this tree: an interrupted session of it may go on."""
         sha = checkout.commit.sha if checkout.commit else None
-        return fingerprint([sha, checkout.tree, self.quick, self.turns, list(arguments)])
+        asked = [self.quick, self.keyword, self.turns, list(arguments)]
+        return fingerprint([sha, checkout.tree, *asked])
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the suite is measured: what such a run lacks has vanished."""
+        return not self.quick and self.keyword is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +135,17 @@ def _measure(plan: Plan, shop: Workshop) -> None:
         return
     if not session.has("checked"):
         bench.progress("checking correctness")
-        task = Task(quick=plan.quick, timing=False)
+        task = Task(keyword=plan.keyword, quick=plan.quick, timing=False)
         checked = bench.measure(shop.config.root, task, bench.folder / "check.jsonl")
         session.note("checked", failed=len(checked.failed))
     bench.progress("measuring")
     started = bench.stamp.now()
     journal = bench.folder / "measure.jsonl"
-    measured = bench.measure(shop.config.root, Task(quick=plan.quick), journal)
+    task = Task(keyword=plan.keyword, quick=plan.quick)
+    measured = bench.measure(shop.config.root, task, journal)
     for problem in measured.problems:
         session.note("problem", text=problem)
-    runs = to_runs(measured, shop.checkout, bench.stamp, started, complete=not plan.quick)
+    runs = to_runs(measured, shop.checkout, bench.stamp, started, complete=plan.whole)
     if not runs:
         why = next(iter((*measured.problems, *measured.failed.values())), "no test measures")
         raise MeasureError(f"nothing was measured: {why}")

@@ -5,7 +5,7 @@ long as the judging and the gate works on that.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -49,10 +49,14 @@ def judge_session(session: Session, thresholds: Thresholds, today: date) -> Judg
     if not heads:
         return Judgement()
     line = session.shas("ancestors")
+    bases = session.runs("base")
+    # A commit whose ancestors were measured is judged against those, with all its processes.
+    before = {_sha(run.checkout) for run in bases if run.checkout.commit}
+    before = before if before.isdisjoint(line) else set()
     with scratch_store() as store:
-        for run in session.runs("base"):
+        for run in bases:
             store.record(run)
-        found, infos, notes = _judge(store, heads, repeats, line, thresholds, today)
+        found, infos, notes = _judge(store, heads, repeats, line, before, thresholds, today)
     turns = _in_turns(session, thresholds, today)
     found |= turns
     return Judgement(infos, heads, tuple(found.values()), notes, len(turns))
@@ -76,38 +80,51 @@ def _judge(
     heads: Sequence[Run],
     repeats: Sequence[Run],
     line: Sequence[str],
+    before: Collection[str],
     thresholds: Thresholds,
     today: date,
 ) -> tuple[Found, tuple[RunInfo, ...], tuple[str, ...]]:
     found: Found = {}
     infos, notes = [], []
     for run in (*heads, *repeats):
-        whole, ancestors = as_commit(run, line)
+        again = _sha(run.checkout) in before
+        whole, ancestors = as_commit(run, line, again=again)
         store.record(whole)
         info = find_run(store, whole.run_id)
         gate = judge_run(store, info, thresholds, today=today, ancestors=ancestors)
         for item in gate.judged:
-            found[run.device.uuid, item.verdict.case.fingerprint] = item
+            told = _told_again(item) if again else item
+            found[run.device.uuid, item.verdict.case.fingerprint] = told
         if run in heads:
             infos.append(replace(info, checkout=run.checkout))
             notes += [note for note in gate.notes if note not in notes]
     return found, tuple(infos), tuple(notes)
 
 
-def as_commit(run: Run, line: Sequence[str]) -> tuple[Run, Sequence[str]]:
+def as_commit(run: Run, line: Sequence[str], *, again: bool = False) -> tuple[Run, Sequence[str]]:
     """Return the run as one of a commit, and the commits before it.
 
     What was changed on top of a commit is a commit of its own here: its processes belong together
-    and are judged against the commit below.
+    and are judged against the commit below. So is a commit that was measured before (`again`): this
+    session's processes are judged against the earlier ones.
     """
     checkout = run.checkout
-    if not checkout.dirty or checkout.commit is None:
+    if not (checkout.dirty or again) or checkout.commit is None:
         return run, line
     below = checkout.commit
     digest = fingerprint([below.sha, checkout.tree])
     made = Commit((digest * 3)[:40], (below.sha,), None, below.author_time, below.commit_time)
     clean = replace(checkout, commit=made, dirty=False)
     return replace(run, checkout=clean), (below.sha, *line)
+
+
+_ANCESTOR, _ITSELF = "newest clean run of the parent commit,", "newest earlier run of this commit,"
+
+
+def _told_again(item: Judged) -> Judged:
+    """Return the verdict with the rule as it is: the commit below is the very commit."""
+    rule = item.verdict.baseline_rule.replace(_ANCESTOR, _ITSELF)
+    return replace(item, verdict=replace(item.verdict, baseline_rule=rule))
 
 
 def _in_turns(session: Session, thresholds: Thresholds, today: date) -> Found:

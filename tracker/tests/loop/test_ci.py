@@ -95,6 +95,49 @@ def test_one_odd_process_is_cleared_by_repeats(
     assert answer.code in {0, 3}
 
 
+def test_a_commit_measured_once_more_is_judged_against_the_day_before(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speeds = json.loads((history / fake.SPEEDS).read_text())
+    assert bandwatch("ci").code == 0
+    first = report()["facts"]["run"]
+
+    def slower(folder: Path, task: Any, journal: Path) -> Any:
+        (folder / fake.SPEEDS).write_text(json.dumps({**speeds, "relu": 1.1 * speeds["relu"]}))
+        found = no_processes(folder, task, journal)
+        (folder / fake.SPEEDS).write_text(json.dumps(speeds))
+        return found
+
+    monkeypatch.setattr("tracker.loop.workplace.PytestMeasure", lambda settings: slower)
+    assert bandwatch("ci").code == 1
+    rows = {row["kernel"]: row for row in report()["tables"]["verdicts"]}
+    # Not against this session's own first process, which would clear everything.
+    assert {row["baseline"] for row in rows.values()} == {
+        f"newest earlier run of this commit, {report()['facts']['commit'][:12]} ({first})"
+    }
+    assert rows["relu"]["outcome"] == "regression"
+
+
+def test_a_second_run_of_a_slow_commit_is_still_judged_against_its_parent(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    for _ in range(2):
+        assert bandwatch("ci").code == 1
+        assert outcomes()["relu"] == "regression"
+
+
+def test_only_what_a_keyword_selects_is_measured_and_the_rest_has_not_vanished(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    no_processes.keywords = {"relu": (project.RELU,)}
+    answer = bandwatch("ci", "-k", "relu")
+    assert outcomes() == {"relu": "no change"}
+    assert answer.code == 0
+    assert "bandwatch ci --ab -k relu" in (OUT / "comment.md").read_text()
+    assert not report()["facts"]["complete"]
+
+
 def test_uncommitted_changes_are_judged_against_the_commit_below(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
