@@ -13,13 +13,14 @@ from perftests.studies import accuracy
 from perftests.studies.accuracy import FORMS, IMAGES, NEAR, errors, inputs_of
 from perftests.studies.accuracy_forms import FAST_MATH, Form
 from perftests.studies.accuracy_told import verdict
-from perftests.studies.frame import missing, new_scope
+from perftests.studies.frame import Scope, missing
 from perftests.studies.pictures import picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from perftests.harness.session import Session
     from perftests.studies.tables import Row
 
 CPU = torch.device("cpu")
@@ -132,13 +133,16 @@ def test_without_rows_the_verdict_says_so() -> None:
 
 @needs_compiler
 def test_a_small_run_on_the_cpu_fills_tables_store_and_picture(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, validate: Callable[[Any], Any]
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    validate: Callable[[Any], Any],
+    quick_session: Session,
 ) -> None:
     monkeypatch.setattr(accuracy, "TIMED", (Form("divided"), Form("folded"), FORMS[1]))
     monkeypatch.setattr(accuracy, "_SMALL_SHAPE", (1, 16, 16, 3))
     monkeypatch.setattr(accuracy, "_SMALL_PIXELS", 4096)
     monkeypatch.setattr(accuracy, "machine_code", lambda: missing("Machine code", "not asked for"))
-    scope = new_scope("cpu", small=True)
+    scope = Scope(quick_session, CPU, small=True)
     found = accuracy.run(scope)
     errors_of, _near, times, ours, _code = found.sections
     assert len(errors_of.rows) == len([f for f in FORMS if not f.fast])
