@@ -1,0 +1,127 @@
+"""The sweep of launch shapes: its arithmetic, a CPU's small run, and its verdict both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from matplotlib.figure import Figure
+
+from perftests.studies import frame, sweep
+from perftests.studies.occupancy import estimated
+from perftests.studies.sweep_verdict import draw, extremes, rank_correlation, verdict
+from perftests.studies.tables import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perftests.studies.tables import Row
+
+THREADS, LOADS, KIB = (64, 128, 256, 512, 1024), (1, 2, 4, 8), 1024
+MULTIPROCESSORS = 132
+
+
+def timed(seconds: Callable[[int, int], float]) -> Section:
+    rows: list[Row] = [
+        {
+            "dtype": dtype, "MiB": mib, "threads": threads, "loads": loads,
+            "tile": threads * loads * 16, "time": mib * seconds(threads, loads),
+            "bandwidth": 2 * 2**20 / seconds(threads, loads),
+            "of copy": 5e-7 / seconds(threads, loads),
+        }
+        for dtype in sweep.DTYPES for mib in sweep.SIZES_MIB for threads in THREADS
+        for loads in LOADS
+    ]  # fmt: skip
+    return Section("Every shape", "Planted", rows)
+
+
+def held(in_flight: int) -> Section:
+    rows: list[Row] = [
+        {"dtype": dtype, "threads": threads, "loads": loads, "in flight": in_flight * loads}
+        for dtype in sweep.DTYPES
+        for threads in THREADS
+        for loads in LOADS
+    ]
+    return Section("Held", "Planted", rows)
+
+
+NOTHING = frame.missing("Counters", "no ncu")
+
+
+def test_times_that_rise_with_the_tile_are_told_so_and_blocks_are_alike() -> None:
+    found = timed(lambda t, u: 5e-7 * (1 + 1e-6 * t * u))
+    text = verdict(found, held(32 * KIB), NOTHING, MULTIPROCESSORS)
+    assert "One shape wins everywhere: float32 1 MiB 64 threads x1" in text
+    assert "128, 256 and 512 threads (A) are 0.0% apart, which is no more than" in text
+    assert "(B) changes little: 0.0%." in text
+    assert "rises with the size of a tile (rank correlation +1.00)" in text
+    # 2 MiB in 0.5 us, half of it read, by 132 SMs: 15.9 KiB an us and SM, 12.7 KiB in 0.8 us.
+    assert "The least in flight on an SM is 32 KiB; 12 KiB cover 0.8 us" in text
+    assert "so none waits for latency" in text
+    assert "counters were not to be had" in text
+
+
+def test_times_that_fall_with_bytes_in_flight_and_gain_by_more_threads_are_told_so() -> None:
+    found = timed(lambda t, u: 5e-7 * (1 + 1 / u) * (1.2 if t == 128 else 1.0))
+    text = verdict(found, held(4 * KIB), NOTHING, MULTIPROCESSORS)
+    assert "(B) gains 60.0%." in text
+    assert "are 20.0% apart, which is more than" in text
+    assert "falls with the bytes in flight" in text
+    assert "so some shapes starve" in text
+
+
+def test_on_a_cpu_an_sm_explains_nothing() -> None:
+    found = timed(lambda t, u: 5e-7)
+    text = verdict(found, held(32 * KIB), NOTHING, 0)
+    assert "in flight" not in text
+    assert "does not follow the size of a tile (rank correlation +0.00)" in text
+
+
+def test_counters_of_the_best_and_worst_are_told_for_the_largest_size() -> None:
+    rows: list[Row] = [
+        {"role": role, "MiB": mib, "dram throughput %": mib + k, "occupancy %": 90.0 - k}
+        for mib in (1, 16)
+        for k, role in enumerate(("best", "worst"))
+    ]
+    found = timed(lambda t, u: 5e-7 * t)
+    text = verdict(found, held(KIB), Section("Counters", "Planted", rows), MULTIPROCESSORS)
+    assert "at 16 MiB: dram throughput % 16 and 17, occupancy % 90 and 89." in text
+
+
+@pytest.mark.parametrize(
+    ("registers", "threads", "blocks"),
+    # By hand: 65536 registers; a warp takes registers * 32, rounded up to 256; 2048 threads.
+    [(32, 128, 16), (33, 128, 12), (40, 256, 6), (18, 64, 32), (64, 1024, 1), (128, 1024, 0)],
+)
+def test_residency_follows_from_registers(registers: int, threads: int, blocks: int) -> None:
+    assert estimated(registers, threads).blocks == blocks
+
+
+def test_rank_correlation_is_spearmans() -> None:
+    assert rank_correlation([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
+    assert rank_correlation([1, 1, 2], [3, 4, 5]) == pytest.approx(0.8660254)
+    assert rank_correlation([1, 1, 1], [3, 4, 5]) == 0
+
+
+def test_a_cpu_sweeps_small_and_checks_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "DTYPES", ("float32",))
+    monkeypatch.setattr(sweep, "SMALL_THREADS", (64,))
+    scope = frame.new_scope("cpu", small=False)
+    findings = sweep.run(scope)
+    assert [row["loads"] for row in findings.sections[0].rows] == [1, 2]
+    cases = [envelope["result"]["case"] for envelope in scope.kept]
+    assert [case["parameters"] for case in cases] == [
+        {"threads": 64, "loads": 1},
+        {"threads": 64, "loads": 2},
+    ]
+    assert all(envelope["result"]["correctness"]["passed"] for envelope in scope.kept)
+    assert "why" in findings.sections[2].rows[0]
+
+
+def test_the_best_of_each_size_is_framed_in_the_picture() -> None:
+    found = timed(lambda t, u: 5e-7 * (1 + 1e-6 * t * u))
+    figure = Figure()
+    draw(found.rows, figure)
+    assert len(figure.axes) == 6
+    assert [len(axis.patches) for axis in figure.axes] == [1] * 6
+    assert extremes(found.rows)["float32", 1][0]["threads"] == 64
