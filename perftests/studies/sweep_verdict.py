@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 GAIN = 0.01
 """A shape this much faster than another counts as better."""
+B_REGISTERS = 24
 STRONG = 0.6
 """Rank correlation from which one quantity is said to go with another."""
 LATENCY_S = 0.8e-6
@@ -60,6 +61,7 @@ def verdict(timed: Section, held: Section, seen: Section, multiprocessors: int) 
     for dtype in dict.fromkeys(dtype for dtype, _ in found):
         rows = [r for r in timed.rows if r["dtype"] == dtype and r["MiB"] == largest]
         parts.append(_articles(dtype, largest, rows))
+    parts.append(_registers(measured_rows(held)))
     kept = measured_rows(held) if multiprocessors else []
     parts.append(_reason(largest, timed.rows, kept, multiprocessors))
     parts.append(_counters(measured_rows(seen)))
@@ -99,6 +101,26 @@ def _articles(dtype: str, mib: int, rows: Sequence[Row]) -> str:
         f"{'more' if apart > GAIN else 'no more'} than the {GAIN:.0%} that counts; going from 128 "
         f"threads to 256 with one or two vectors a thread (B) {step} {abs(wider):.1%}."
     )
+
+
+def _registers(held: Sequence[Row]) -> str:
+    """Return the registers that fp32 shapes need, beside article B's step from 32 to 24."""
+    needed: dict[int, set[int]] = {}
+    for row in held:
+        if row["dtype"] == "float32" and "registers" in row:
+            needed.setdefault(int(row["loads"]), set()).add(int(row["registers"]))
+    if not needed:
+        return ""
+    told = [f"x{loads} {'-'.join(map(str, _ends(some)))}" for loads, some in needed.items()]
+    fits = [f"x{loads}" for loads, some in needed.items() if max(some) <= B_REGISTERS]
+    return (
+        f"Registers a thread in fp32: {', '.join(told)}; B's {B_REGISTERS} suffice for "
+        f"{', '.join(fits) or 'none'}."
+    )
+
+
+def _ends(values: set[int]) -> list[int]:
+    return sorted({min(values), max(values)})
 
 
 def _reason(mib: int, rows: Sequence[Row], held: Sequence[Row], multiprocessors: int) -> str:

@@ -37,7 +37,13 @@ def timed(seconds: Callable[[int, int], float]) -> Section:
 
 def held(in_flight: int) -> Section:
     rows: list[Row] = [
-        {"dtype": dtype, "threads": threads, "loads": loads, "in flight": in_flight * loads}
+        {
+            "dtype": dtype,
+            "threads": threads,
+            "loads": loads,
+            "in flight": in_flight * loads,
+            "registers": 16 + 4 * loads,
+        }
         for dtype in sweep.DTYPES
         for threads in THREADS
         for loads in LOADS
@@ -59,6 +65,9 @@ def test_times_that_rise_with_the_tile_are_told_so_and_blocks_are_alike() -> Non
     assert "The least in flight on an SM is 32 KiB; 12 KiB cover 0.8 us" in text
     assert "so none waits for latency" in text
     assert "counters were not to be had" in text
+    assert (
+        "Registers a thread in fp32: x1 20, x2 24, x4 32, x8 48; B's 24 suffice for x1, x2." in text
+    )
 
 
 def test_times_that_fall_with_bytes_in_flight_and_gain_by_more_threads_are_told_so() -> None:
