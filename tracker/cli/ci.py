@@ -33,6 +33,7 @@ from tracker.loop.lock import held
 from tracker.loop.session import Session
 from tracker.loop.settings import read_loop_settings
 from tracker.loop.workplace import own_folder, workplace
+from tracker.report.escape import plain
 from tracker.report.formats import Format
 from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
 from tracker.session import ci_facts
@@ -132,7 +133,7 @@ def command(
         )
         holding = partial(held, Path(lock), lock_timeout) if lock else nullcontext
         session = _measured(plan, config, folder, holding)
-    return _report(session, config, folder, Format(form), _flags(keyword, quick=quick))
+    return _report(session, config, folder, Format(form))
 
 
 def _left_behind(folder: Path) -> Session:
@@ -157,7 +158,7 @@ def _measured(
     checkout = git.checkout(config.root)
     arguments = read_loop_settings(config.root).arguments
     key = plan.key(checkout, arguments)
-    session = Session.begin(folder, key)
+    session = Session.begin(folder, key, quick=plan.quick, keyword=plan.keyword)
     with workplace(config, f"journals/{key}", note) as place:
         bench = replace(place, stamp=replace(place.stamp, ci=ci_facts(os.environ)))
         if len(session.notebook.entries) == 1:  # begun anew: journals of another day are stale
@@ -188,12 +189,12 @@ def _unfit() -> str | None:
     return "; ".join(failed) or "no device"
 
 
-def _report(session: Session, config: Config, folder: Path, form: Format, flags: str) -> int:
+def _report(session: Session, config: Config, folder: Path, form: Format) -> int:
     found = judge_session(session, config.thresholds, datetime.now(UTC).date())
     full = session_document(session, found, None)
     short = session_document(session, found, COMMENT_LIMIT)
     page = read_loop_settings(config.root).page
-    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), flags))
+    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), session))
     write_files(folder, full, short, links)
     if form is Format.GITHUB:
         write_summary(full, short, links, sys.stdout, os.environ)
@@ -204,12 +205,14 @@ def _report(session: Session, config: Config, folder: Path, form: Format, flags:
     return code
 
 
-def _flags(keyword: str | None, *, quick: bool) -> str:
-    words = [*(("--quick",) if quick else ()), *(("-k", keyword) if keyword else ())]
-    return shlex.join(words)
+def reproduce(sha: object, session: Session) -> str:
+    """Return the command that measures a commit again by hand, as the session was asked to.
 
-
-def reproduce(sha: object, flags: str) -> str:
-    """Return the command that measures a commit again by hand."""
-    command = f"bandwatch ci --ab {flags}".rstrip()
+    A session from elsewhere is not to be trusted: its words stand quoted.
+    """
+    asked = next(iter(session.facts("started")), {})
+    keyword = asked.get("keyword")
+    selection = ("-k", plain(keyword)) if isinstance(keyword, str) else ()
+    quick = ("--quick",) if asked.get("quick") is True else ()
+    command = shlex.join(("bandwatch", "ci", "--ab", *quick, *selection))
     return f"git switch --detach {str(sha)[:12]} && {command}" if sha else "bandwatch ci"

@@ -3,10 +3,10 @@
     python -m tracker.demo.rehearse OUT [--plant hints|twice] [-k EXPR] [--seconds S]
 
 Run in a clone with history. Commits of the past are put on a branch again; one more among them
-makes relu/cuda_vector slower under an innocent name. Then the commands of CI run as a workflow would
-run them: `ci` on main, `ci` on the pull request, the judging job on main's code, `bisect`,
-`backfill`, `history`, and `ci` on main once more. OUT gets transcript.md, facts.json, the store and
-a folder for each report.
+makes relu/cuda_vector slower under an innocent name. Then the commands of CI run as a workflow has
+them: `ci` on main, `ci` on the pull request, the judging job on main's code, `bisect`, `backfill`,
+`history`, and `ci` on main once more. OUT gets transcript.md, facts.json, the store and a folder
+for each report.
 """
 
 import argparse

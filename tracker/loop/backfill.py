@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tracker import git
 from tracker.loop.ab import Bench
-from tracker.loop.durations import told
+from tracker.loop.durations import counted, told
 from tracker.loop.fresh import MeasureError, Task
 from tracker.loop.notebook import Notebook
 from tracker.loop.runs import to_runs
@@ -110,7 +110,7 @@ class _Work:
         if self.wish.seconds is not None and elapsed + each > self.wish.seconds:
             self.bench.progress(f"the time budget is spent: {left} commits are left")
             return True
-        self.bench.progress(f"{left} commits left, {told(each * left)}")
+        self.bench.progress(f"{counted(left, 'commit')} left, {told(each * left)}")
         return False
 
     def measure(self, sha: str) -> Run | None:

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from tracker.errors import NotFoundError
 from tracker.evidence import weigh
 from tracker.loop.ab import Bench, Contest, Outcome, compare_commits
+from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository, short
@@ -91,7 +92,7 @@ def bisect(
             f"cannot bisect: no commit lies between {question.good[:12]} and {question.bad[:12]}"
         )
     steps = _Steps(question, bench, thresholds, today, (question.good, *line))
-    bench.progress(f"{len(line)} commits; first the two ends")
+    bench.progress(f"{counted(len(line), 'commit')}; first the two ends")
     ends = steps.measure(0, len(line), "ends", _END_PAIRS)
     verdict = ends.judged[0].verdict
     if verdict.kind not in _CHANGES:

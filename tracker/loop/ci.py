@@ -21,6 +21,7 @@ from tracker.errors import (
 )
 from tracker.lineage import fork_of, line_of
 from tracker.loop.ab import Bench, Contest, compare_commits
+from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError, Task
 from tracker.loop.judging import judge_session, scratch_store
 from tracker.loop.runs import to_runs
@@ -244,7 +245,8 @@ def _tests(items: Sequence[Judged]) -> tuple[str, ...]:
 
 def _repeat(shop: Workshop, items: Sequence[Judged], number: int) -> None:
     bench, tests = shop.bench, _tests(items)
-    bench.progress(f"measuring {len(tests)} suspicious cases again, in a fresh process")
+    cases = counted(len(tests), "suspicious case")
+    bench.progress(f"measuring {cases} again, in a fresh process")
     started = bench.stamp.now()
     journal = bench.folder / f"repeat-{number}.jsonl"
     measured = bench.measure(shop.config.root, Task(tests), journal)
@@ -256,7 +258,8 @@ def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -
     commit = shop.checkout.commit
     if commit is None:
         return
-    shop.bench.progress(f"measuring {len(items)} cases in turns with {other[:12]}")
+    cases = counted(len(items), "case")
+    shop.bench.progress(f"measuring {cases} in turns with {other[:12]}")
     budget = Budget(plan.pairs)
     contest = Contest(other, commit.sha, _tests(items), budget=budget)
     bench = replace(shop.bench, folder=shop.bench.folder / "turns")

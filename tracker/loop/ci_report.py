@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from tracker.errors import ConfigError, ExitCode
 from tracker.loop.ci import NOT_MEASURED, UNRECORDED
+from tracker.loop.durations import counted
 from tracker.loop.judging import Judgement
 from tracker.loop.session import Session
 from tracker.model import DeviceState, Result, Run, Status
@@ -75,11 +76,12 @@ def _further(session: Session, found: Judgement) -> Iterable[str]:
     repeats = session.runs("repeat")
     if repeats:
         cases = len({r.case.fingerprint for run in repeats for r in run.results})
-        yield f"{cases} cases measured again, in up to {len(repeats)} fresh processes"
+        again = counted(cases, "case")
+        yield f"{again} measured again, in up to {counted(len(repeats), 'fresh process')}"
     if found.in_turns:
         base = session.runs("turn-base")[0].checkout.commit
         name = base.sha[:12] if base else "the base"
-        yield f"{found.in_turns} cases measured in turns with {name}"
+        yield f"{counted(found.in_turns, 'case')} measured in turns with {name}"
     if len(found.runs) > 1:
         yield f"{len(found.runs)} devices measured"
 
@@ -162,7 +164,8 @@ def comment(document: Document, links: Links, limit: int = COMMENT_LIMIT) -> str
 
 def _tail(links: Links) -> str:
     places = " · ".join(f"[{prose(name)}]({url})" for name, url in links.pages.items())
-    return "\n".join(filter(None, ("", places, f"Reproduce: {code(links.command)}", "")))
+    # An empty line first: what stands above may be a list, whose last item would take this in.
+    return "".join(f"\n{line}\n" for line in (places, f"Reproduce: {code(links.command)}") if line)
 
 
 def write_summary(

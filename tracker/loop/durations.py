@@ -1,4 +1,4 @@
-"""Durations as people write them: 90s, 30m, 2h, 1d."""
+"""Durations and counts as people write them: 90s, 30m, 2h, 1d; 1 case, 2 cases."""
 
 import re
 from typing import Any
@@ -33,3 +33,9 @@ def told(seconds: float) -> str:
     if seconds < 90:
         return f"{round(seconds)} s"
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun, such as `1 case` or `2 cases`."""
+    ending = "es" if what.endswith("s") else "s"
+    return f"{number} {what}{'' if number == 1 else ending}"

@@ -31,8 +31,10 @@ class Session:
     notebook: Notebook
 
     @classmethod
-    def begin(cls, folder: Path, key: str) -> Self:
+    def begin(cls, folder: Path, key: str, **asked: Any) -> Self:
         """Return the session to work in: an interrupted one of the same key, else a new one.
+
+        A new one notes what it was `asked` for.
 
         Raises ConfigError for a folder that holds something else.
         """
@@ -45,7 +47,7 @@ class Session:
         session = cls(folder, _known(path, key) or Notebook(path, KIND, key))
         if not session.notebook.entries:
             session._clear()
-            session.note("started")
+            session.note("started", **asked)
         return session
 
     @classmethod

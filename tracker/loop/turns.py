@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracker.loop.durations import counted
 from tracker.loop.fresh import Measured
 from tracker.record import Envelope
 
@@ -88,7 +89,8 @@ def take_turns(
         pairs.rounds += 1
         if pairs.rounds % 2 == 0 or pairs.rounds == budget.pairs:
             wanted = tuple(open_tests(pairs))
-            progress(f"pair {pairs.rounds} of at most {budget.pairs}: {len(wanted)} cases open")
+            still = counted(len(wanted), "case")
+            progress(f"pair {pairs.rounds} of at most {budget.pairs}: {still} open")
             if not wanted:
                 break
     return pairs

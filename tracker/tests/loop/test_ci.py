@@ -177,6 +177,7 @@ def test_all_files_say_the_same(
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     comment = (OUT / "comment.md").read_text()
     assert "slower" in comment
+    assert "\n\nReproduce: `git switch" in comment  # not in the last item of the list above it
     assert "bandwatch ci --ab" in comment
     assert len(comment) < 65_536
     assert "slower" in (OUT / "report.html").read_text()
@@ -187,7 +188,7 @@ def test_another_job_judges_the_same_from_the_records_alone(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path
 ) -> None:
     fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
-    bandwatch("ci")
+    bandwatch("ci", "--quick")
     here = report()
     moved = tmp_path / "records"
     shutil.copytree(OUT, moved)
@@ -195,6 +196,8 @@ def test_another_job_judges_the_same_from_the_records_alone(
     answer = bandwatch("ci", "--from", str(moved), "--out", str(tmp_path / "reports"))
     assert answer.code == 1
     assert report(tmp_path / "reports") == here
+    # The command to reproduce too: the session knows what it was asked for.
+    assert (tmp_path / "reports/comment.md").read_text() == (moved / "comment.md").read_text()
     assert not (baseline / ".bandwatch").exists()
 
 
