@@ -8,10 +8,10 @@ from tracker import git
 from tracker.cli.options import report_command
 from tracker.cli.record import recorded_document
 from tracker.config import Config, prepare_folder
-from tracker.importers import FORMATS, Hints, dated_as_held, is_lines, read_files, restore
+from tracker.importers import FORMATS, Hints, bring_in, dated_as_held, is_export, read_files
 from tracker.report.document import Document
 from tracker.report.formats import Format
-from tracker.store import RecordOutcome, Store
+from tracker.store import Store
 
 
 @click.command("import", short_help="Put other tools' results into the store.")
@@ -42,35 +42,33 @@ def command(
 ) -> Document:
     """Put results of pytest-benchmark, nvbench, Google Benchmark or asv into the store.
 
-    Folders are searched for asv's results. Also run records, and the JSON lines of `bandwatch
-    export`, which make an empty store identical to the exported one. All files are read and checked
-    first and go in together or not at all; importing them again changes nothing.
+    Folders are searched for asv's results. Also run records, and what `bandwatch export` wrote as
+    JSON lines, CSV or Parquet, which makes an empty store identical to the exported one. All files
+    go in together or not at all; importing them again changes nothing.
 
     Example: bandwatch import run.json
     """
     del form
-    exported = [file for file in files if file.is_file() and is_lines(file)]
+    exported = [file for file in files if file.is_file() and is_export(file)]
     others = [file for file in files if file not in exported]
     hints = Hints(gpu, git.commit(commit, config.root) if commit else None, run_id)
     imported = read_files(others, source, hints)
     prepare_folder(config.store)
     notes = list(imported.notes)
-    outcomes: tuple[RecordOutcome, ...] = ()
     with Store.open(config.store.url) as store:
-        if imported.runs:
-            outcomes = store.record_all(dated_as_held(store, imported))
-        restored = [(file, restore(file, store)) for file in exported]
-        for file, done in restored:
-            counts = ", ".join(f"{count} {kind}" for kind, count in done.added.items() if count)
-            same = "; the store is identical to the exported one" if done.identical else ""
-            notes.append(f"{file}: added {counts or 'nothing'}{same}")
+        runs = dated_as_held(store, imported)
+        outcomes, restored = bring_in(store, runs, exported)
+    for file, done in zip(exported, restored, strict=True):
+        counts = ", ".join(f"{count} {kind}" for kind, count in done.added.items() if count)
+        same = "; the store is identical to the exported one" if done.identical else ""
+        notes.append(f"{file}: added {counts or 'nothing'}{same}")
     return recorded_document(
         outcomes,
         tuple(notes),
         config,
         verb="imported",
         restored=(
-            sum(done.added["runs"] for _, done in restored),
-            sum(done.held for _, done in restored),
+            sum(done.added["runs"] for done in restored),
+            sum(done.held for done in restored),
         ),
     )

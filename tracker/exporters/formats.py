@@ -1,20 +1,21 @@
 """One door to all formats: what of a store is written, and how."""
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 
-from tracker.errors import RecordError
-from tracker.exporters.flat import to_csv, to_parquet
+from tracker.errors import NotFoundError, RecordError
 from tracker.exporters.lines import lines
 from tracker.exporters.metrics import to_bencher, to_github_action_benchmark, to_openmetrics
-from tracker.queries import RunInfo, find_run, newest_runs, runs
+from tracker.exporters.tables import to_csv, to_parquet
+from tracker.exporters.whole import write_whole
+from tracker.queries import RunInfo, find_run, gpu_models, newest_runs
 from tracker.store import Store
-from tracker.store.schema import RunRow
+from tracker.store.schema import GpuModelRow, RunRow
 
+__all__ = ["BINARY", "FORMATS", "Scope", "export", "write_whole"]
 FORMATS = ("jsonl", "csv", "parquet", "bmf", "github-action-benchmark", "openmetrics")
 BINARY = "parquet"
 
@@ -37,11 +38,11 @@ def export(store: Store, form: str, scope: Scope, path: Path | None) -> Iterator
         case "jsonl":
             return lines(store, *_conditions(store, scope))
         case "csv":
-            return to_csv(store, _oldest_first(store, scope))
+            return to_csv(store, *_conditions(store, scope))
         case "parquet":
             if path is None:
                 raise RecordError("cannot export Parquet to standard output; name a file: --output")
-            to_parquet(store, _oldest_first(store, scope), path)
+            to_parquet(store, path, *_conditions(store, scope))
             return iter(())
         case "bmf":
             return to_bencher(store, _one(store, scope))
@@ -50,31 +51,18 @@ def export(store: Store, form: str, scope: Scope, path: Path | None) -> Iterator
     return to_openmetrics(store, _newest(store, scope))
 
 
-def write_whole(pieces: Iterable[bytes], path: Path) -> int:
-    """Write pieces into a file, whole or not at all, and return its size in bytes."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            stream.writelines(pieces)
-        partial.replace(path)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return path.stat().st_size
-
-
 def _conditions(store: Store, scope: Scope) -> tuple[ColumnElement[bool], ...]:
     if scope.run is None and scope.gpu_model is None:
         return ()
-    chosen = [info.number for info in _oldest_first(store, scope)]
-    return (RunRow.id.in_(chosen),)
-
-
-def _oldest_first(store: Store, scope: Scope) -> list[RunInfo]:
     if scope.run is not None:
-        return [_one(store, scope)]
-    return sorted(runs(store, gpu_model=scope.gpu_model, limit=None), key=lambda run: run.number)
+        return (RunRow.id == _one(store, scope).number,)
+    if scope.gpu_model not in {model.name for model in gpu_models(store)}:
+        raise NotFoundError(
+            f"cannot export: {store.name} holds no GPU model {scope.gpu_model!a}; "
+            "`bandwatch list` shows what there is"
+        )
+    on_model = select(GpuModelRow.id).where(GpuModelRow.name == scope.gpu_model)
+    return (RunRow.gpu_model_id.in_(on_model),)
 
 
 def _one(store: Store, scope: Scope) -> RunInfo:

@@ -1,7 +1,7 @@
-"""Other tools' result files as runs, and a store's JSON lines back into a store."""
+"""Other tools' result files as runs, and exported stores back into a store."""
 
 from tracker.importers.files import FORMATS, Imported, dated_as_held, read_files
-from tracker.importers.lines import Restored, is_lines, restore
+from tracker.importers.restore import Restored, bring_in, is_export, restore
 from tracker.importers.source import Hints
 
 __all__ = [
@@ -9,8 +9,9 @@ __all__ = [
     "Hints",
     "Imported",
     "Restored",
+    "bring_in",
     "dated_as_held",
-    "is_lines",
+    "is_export",
     "read_files",
     "restore",
 ]

@@ -25,7 +25,7 @@ _MODULES: dict[str, ModuleType] = {
     module.TOOL: module for module in (pytest_benchmark, asv, nvbench, google_benchmark)
 }
 FORMATS = (AUTO, RECORD, *_MODULES)
-EXPECTED = f"expected {', '.join(FORMATS[1:])} or JSON lines of `bandwatch export`"
+EXPECTED = f"expected {', '.join(FORMATS[1:])} or JSON lines, CSV or Parquet of `bandwatch export`"
 
 
 @dataclass(frozen=True, slots=True)

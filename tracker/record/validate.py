@@ -58,6 +58,22 @@ def check_document(value: object, kind: str, name: str) -> None:
         raise RecordError(f"cannot read {name}: {error}") from error
 
 
+def check_commit(value: Mapping[str, object], name: str) -> None:
+    """Raise RecordError unless `value` is a commit that a record could hold."""
+    try:
+        _compiled("checkout")({"commit": value})
+        _check_commit(value)
+    except fastjsonschema.JsonSchemaValueException as error:
+        raise RecordError(_told(error, name)) from error
+    except _InconsistentError as error:
+        raise RecordError(f"cannot read {name}: {error}") from error
+
+
+def check_time(text: object, name: str) -> None:
+    """Raise RecordError unless `text` is a time that a record could hold."""
+    check_commit({"sha": "0" * 40, "commit_time": text}, name)
+
+
 def check_version(value: object, name: str) -> None:
     """Raise RecordError unless `value` is an object that says schema 1."""
     if not isinstance(value, dict):

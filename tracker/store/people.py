@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from math import isfinite
 
 from sqlalchemy import insert, select
 
@@ -72,7 +73,7 @@ class Waiver:
 
 def add_triage(store: Store, entry: Triage) -> None:
     """Append an entry to the log. Raises StoreError for one without an author or a real time."""
-    _check(store, entry.author, (entry.at, entry.expires_at))
+    check_entry(store, entry)
     with store.writing("note a triage") as (connection, _):
         values = {f.name: getattr(entry, f.name) for f in fields(entry)}
         values |= {"id": next_id(connection, TriageRow), "at": entry.at or now()}
@@ -81,27 +82,56 @@ def add_triage(store: Store, entry: Triage) -> None:
 
 def add_waiver(store: Store, entry: Waiver) -> None:
     """Append an entry to the log. Raises StoreError for a grant that never expires."""
-    _check(store, entry.author, (entry.at, entry.expires_at))
-    if entry.action is WaiverAction.GRANTED and entry.expires_at is None:
-        raise StoreError(
-            f"cannot grant a waiver for {entry.pattern!a}: it would never expire; expected a date"
-        )
+    check_entry(store, entry)
     with store.writing("note a waiver") as (connection, _):
         values = {f.name: getattr(entry, f.name) for f in fields(entry)}
         values |= {"id": next_id(connection, WaiverRow), "at": entry.at or now()}
         connection.execute(insert(WaiverRow), {**values, "action": entry.action.value})
 
 
-def _check(store: Store, author: str, times: tuple[str | None, ...]) -> None:
-    if not author.strip():
-        raise StoreError(f"cannot write to {store.name}: no author given; say who decided")
-    for time in times:
-        try:
-            zoned = time is None or datetime.fromisoformat(time).tzinfo is not None
-        except ValueError:
-            zoned = False
-        if not zoned:
-            raise StoreError(f"cannot write to {store.name}: {time!a} is no time with a zone")
+def check_entry(store: Store, entry: Triage | Waiver) -> None:
+    """Raise StoreError for an entry that the logs may not hold."""
+    where = f"cannot write to {store.name}"
+    for name, value in ((f.name, getattr(entry, f.name)) for f in fields(entry)):
+        longest = _LONGEST.get(name, _TEXT)
+        if name == "effect":
+            if value is not None and not (isinstance(value, float) and isfinite(value)):
+                raise StoreError(f"{where}: effect is {value!a}; expected a finite number")
+        elif value is None and name in _MAY_LACK:
+            continue
+        elif not isinstance(value, str) or len(value) > longest or "\x00" in value:
+            raise StoreError(
+                f"{where}: {name} is {ascii(value)[:60]}; expected a text of at most {longest} "
+                "characters"
+            )
+    if not entry.author.strip():
+        raise StoreError(f"{where}: no author given; say who decided")
+    for time in (entry.at, entry.expires_at):
+        if time is not None and not _is_zoned(time):
+            raise StoreError(f"{where}: {time!a} is no time with a zone")
+    if isinstance(entry, Waiver) and entry.expires_at is None and entry.action == "granted":
+        raise StoreError(
+            f"cannot grant a waiver for {entry.pattern!a}: it would never expire; expected a date"
+        )
+
+
+_TEXT = 10_000
+_LONGEST = {
+    "case_fingerprint": 16,
+    "gpu_model": 200,
+    "commit_sha": 64,
+    "previous_sha": 64,
+    "at": 40,
+    "expires_at": 40,
+}
+_MAY_LACK = frozenset({"gpu_model", "previous_sha", "at", "expires_at"})
+
+
+def _is_zoned(time: str) -> bool:
+    try:
+        return datetime.fromisoformat(time).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def triage_log(store: Store) -> tuple[Triage, ...]:

@@ -14,6 +14,9 @@ from sqlalchemy.exc import DBAPIError
 
 from tracker.errors import StoreError
 from tracker.model import Commit, Run
+from tracker.record.dump import dump_commit
+from tracker.record.strict import shorten
+from tracker.record.validate import check_commit
 from tracker.store import migrate
 from tracker.store.address import file_of, parse_address, shown
 from tracker.store.commits import learn_commits
@@ -178,37 +181,59 @@ class Store:
         at = 0
         try:
             with self._transaction() as (connection, at):
-                for prepared in several:
-                    fresh.append(not holds(connection, prepared, self.name))
-                    if fresh[-1]:
-                        write_run(connection, prepared, Stored(at))
-                _stop_unless(any(fresh))
-        except _NothingNewError:
+                fresh = insert_new(connection, several, at, self.name)
+                stop_unless(any(fresh))
+        except NothingNewError:
             at -= 1
-        return tuple(
-            RecordOutcome(
-                Outcome.INSERTED if new else Outcome.UNCHANGED,
-                prepared.run.run_id,
-                len(prepared.results),
-                at,
-            )
-            for prepared, new in zip(several, fresh, strict=True)
-        )
+        return outcomes_of(several, fresh, at)
 
     def learn_commits(self, commits: Sequence[Commit]) -> None:
         """Add commits to the graph, so that series have their order; what is known stays."""
+        for commit in commits:
+            check_commit(dump_commit(commit), f"commit {shorten(commit.sha)}")
         if commits:
             with self.writing("add commits") as (connection, _):
                 learn_commits(connection, commits)
 
 
-class _NothingNewError(Exception):
+class NothingNewError(Exception):
     """The store holds all of it: the transaction ends without a change, its revision too."""
 
 
-def _stop_unless(anything: bool) -> None:
+def stop_unless(anything: bool) -> None:
+    """Leave a transaction that would change nothing."""
     if not anything:
-        raise _NothingNewError
+        raise NothingNewError
+
+
+def insert_new(
+    connection: Connection, several: Sequence[Prepared], revision: int, name: str
+) -> list[bool]:
+    """Insert the runs that a store lacks, and return which those were; errors as those of `holds`.
+
+    `name` is what an error calls the store.
+    """
+    fresh: list[bool] = []
+    for prepared in several:
+        fresh.append(not holds(connection, prepared, name))
+        if fresh[-1]:
+            write_run(connection, prepared, Stored(revision))
+    return fresh
+
+
+def outcomes_of(
+    several: Sequence[Prepared], fresh: Sequence[bool], revision: int
+) -> tuple[RecordOutcome, ...]:
+    """Return what became of runs that `insert_new` was given."""
+    return tuple(
+        RecordOutcome(
+            Outcome.INSERTED if new else Outcome.UNCHANGED,
+            prepared.run.run_id,
+            len(prepared.results),
+            revision,
+        )
+        for prepared, new in zip(several, fresh, strict=True)
+    )
 
 
 def holds(connection: Connection, prepared: Prepared, name: str) -> bool:

@@ -53,7 +53,7 @@ def test_export_writes_to_standard_output(bandwatch: Command, filled: Path) -> N
     answer = bandwatch("export", "latest", "--format", "bmf")
     assert answer.code == 0
     assert len(json.loads(answer.out)) == 3
-    assert bandwatch("export", "--format", "csv").out.startswith("run,started_at,commit,")
+    assert bandwatch("export", "--format", "csv").out.startswith("row,run,started_at,commit,")
 
 
 def test_export_of_a_missing_store_is_wrong_use(bandwatch: Command, project: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tracker.errors import NotFoundError, RecordError, StoreError
 from tracker.exporters import Scope, export
-from tracker.exporters.flat import COLUMNS
+from tracker.exporters.tables import TABLE
 from tracker.model import Correctness, Status
 from tracker.store import Store
 from tracker.tests.factory import make_case, make_result, make_run
@@ -41,9 +41,10 @@ def text(store: Store, form: str, scope: Scope | None = None) -> str:
 
 
 def test_csv_names_units_and_keeps_full_precision(filled: Store) -> None:
-    rows = list(csv.DictReader(io.StringIO(text(filled, "csv"))))
+    whole = list(csv.DictReader(io.StringIO(text(filled, "csv"))))
+    rows = [row for row in whole if row["row"] == "result"]
     assert len(rows) == 5
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == list(TABLE)
     row = rows[2]
     assert row["run"] == "run-00000002"
     assert float(row["median_s"]) == 2e-4
@@ -55,7 +56,7 @@ def test_csv_names_units_and_keeps_full_precision(filled: Store) -> None:
         "incorrect",
         "false",
     )
-    units = [c for c, (kind, _) in COLUMNS.items() if kind in {float, tuple}]
+    units = [c for c, kind in TABLE.items() if kind in {float, tuple}]
     assert all(c.endswith(("_s", "_fraction", "_cycles")) for c in units)
 
 
@@ -63,7 +64,7 @@ def test_parquet_has_the_same_table(filled: Store, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "runs.parquet"
     assert list(export(filled, "parquet", Scope(), path)) == []
-    table = parquet.read_table(path).to_pylist()
+    table = [row for row in parquet.read_table(path).to_pylist() if row["row"] == "result"]
     assert len(table) == 5
     assert table[2]["measurements_s"] == [1e-4, 2e-4, 4e-4]
     assert table[2]["bytes_moved_bytes"] == 2 * 4 * 2**26
