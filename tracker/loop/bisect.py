@@ -24,6 +24,11 @@ from tracker.verdict import Verdict
 
 STATE = "bisect.json"
 _END_PAIRS = 8
+_MOST_END_PAIRS = 40
+# Standard errors of the shift from which on a search makes sense, whatever the verdict.
+_PLAIN = 3.0
+# A loss that the ends would have shown: below it they are called equal.
+_RESOLUTION = 0.01
 _STEP_PAIRS = 2
 _CONFIDENCE = 0.95
 _CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
@@ -82,8 +87,9 @@ def bisect(
     """Return which commit changed the speed, with its probability.
 
     Goes on where an interrupted search of the same question stopped: readings are in the notebook
-    in `bench.folder`, processes that finished in their journals there. Commits that do not build or
-    lack the test are skipped. Raises BuildError when an end does not build, NotFoundError when an
+    in `bench.folder`, processes that finished in their journals there. Two ends that noise left
+    undecided are measured further by each call. Commits that do not build or lack the test are
+    skipped. Raises BuildError when an end does not build, NotFoundError when an
     end lacks the test or nothing lies between.
     """
     line = repository.line(question.good, question.bad, first_parent=question.first_parent)
@@ -92,16 +98,29 @@ def bisect(
             f"cannot bisect: no commit lies between {question.good[:12]} and {question.bad[:12]}"
         )
     steps = _Steps(question, bench, thresholds, today, (question.good, *line))
-    bench.progress(f"{counted(len(line), 'commit')}; first the two ends")
-    ends = steps.measure(0, len(line), "ends", _END_PAIRS)
-    verdict = ends.judged[0].verdict
-    if verdict.kind not in _CHANGES:
-        return Answer(verdict, line, notes=("the two ends do not differ clearly",))
-    search = Search(len(line), level(ends))
     notebook = Notebook.open(bench.folder / STATE, "bisect", question.key)
+    bench.progress(f"{counted(len(line), 'commit')}; first the two ends")
+    before = sum("ends" in entry for entry in notebook.entries)
+    pairs = min(_END_PAIRS * (1 + before), _MOST_END_PAIRS)
+    ends = steps.measure(0, len(line), "ends", pairs)
+    verdict, step = ends.judged[0].verdict, level(ends)
+    if verdict.kind not in _CHANGES and abs(step.shift) < _PLAIN * step.error:
+        return _no_difference(verdict, line, notebook, pairs)
+    search = Search(len(line), step)
     _recall(search, notebook)
     steps.narrow(search, notebook)
     return _answer(search, notebook, steps.shas, verdict, question)
+
+
+def _no_difference(
+    verdict: Verdict, line: tuple[str, ...], notebook: Notebook, pairs: int
+) -> Answer:
+    note = "the two ends do not differ clearly"
+    hidden = verdict.detectable is None or verdict.detectable > _RESOLUTION
+    if hidden and pairs < _MOST_END_PAIRS:
+        notebook.add(ends=pairs)
+        note += "; the same command measures them further"
+    return Answer(verdict, line, notes=(note,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +204,7 @@ def _recall(search: Search, notebook: Notebook) -> None:
     for entry in notebook.entries:
         if "skipped" in entry:
             search.skipped.add(int(entry["skipped"]))
-        else:
+        elif "shift" in entry:
             found = Level(float(entry["shift"]), float(entry["error"]))
             search.readings.append(Reading(int(entry["against"]), int(entry["at"]), found))
 
@@ -210,12 +229,18 @@ def _answer(
         levels={shas[reading.at]: reading.level for reading in search.readings},
         skipped={shas[position]: why for position, why in reasons.items()},
         readings=len(search.readings),
-        notes=_notes(search, shas, group),
+        notes=_notes(search, shas, group, verdict),
     )
 
 
-def _notes(search: Search, shas: Sequence[str], group: Sequence[int]) -> tuple[str, ...]:
+def _notes(
+    search: Search, shas: Sequence[str], group: Sequence[int], verdict: Verdict
+) -> tuple[str, ...]:
     notes = []
+    if verdict.kind not in _CHANGES:
+        notes.append(
+            "noise leaves the two ends undecided: the probabilities hold if they differ at all"
+        )
     if odd := sorted({reading.at for reading in search.odd()}):
         notes.append(
             f"{short([shas[i] for i in odd])} fits neither level: more than one commit may have "

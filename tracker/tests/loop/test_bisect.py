@@ -80,6 +80,29 @@ def test_ends_that_do_not_differ_end_the_search(tmp_path: Path) -> None:
     assert answer.notes == ("the two ends do not differ clearly",)
 
 
+def test_ends_that_noise_left_undecided_are_measured_further_by_the_next_call(
+    tmp_path: Path,
+) -> None:
+    history = History(tmp_path, [1.0] * 4 + [1.04] * 4)
+    counts = []
+    for _ in range(3):
+        measure = FakeMeasure(between=0.06, seed=3)
+        answer = history.bisect(measure)
+        assert answer.culprits == ()
+        assert "the same command measures them further" in answer.notes[0]
+        counts.append(sum(timing for _, _, timing in measure.calls))
+    # A made-up process leaves no journal, so the earlier pairs are measured once more here.
+    assert counts == [16, 32, 48]
+
+
+def test_a_large_change_is_looked_for_though_noise_leaves_the_ends_undecided(
+    tmp_path: Path,
+) -> None:
+    history = History(tmp_path, [1.0] * 4 + [2.0] * 4)
+    answer = history.bisect(FakeMeasure(between=0.25, seed=5), readings=30)
+    assert answer.culprits == (history.shas[4],)
+
+
 def test_an_end_that_lacks_the_test_is_an_error(tmp_path: Path) -> None:
     history = History(tmp_path, [1.0] * 5)
     with pytest.raises(NotFoundError, match="no case was measured on both"):
