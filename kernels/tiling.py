@@ -50,10 +50,12 @@ def tile(
     choices: Sequence[int] = (1,),
     shifted_choices: Sequence[int] = (1,),
     threads: int = THREADS,
+    boundary: int | None = None,
 ) -> Tiling:
     """Return the launch for `n` elements at the addresses `inputs` and `output`.
 
     `sizes` are the bytes of an input and an output element; the wider moves 16 bytes a granule.
+    Tiles begin on multiples of `boundary` bytes, by default of their own size.
     """
     in_size, out_size = sizes
     wider = max(sizes)
@@ -67,6 +69,6 @@ def tile(
             shifted = True
     loads = loads_per_thread(n * wider, shifted_choices if shifted else choices, len(inputs))
     tile_bytes = threads * granule * out_size * loads
-    shift_bytes = output % tile_bytes
+    shift_bytes = output % min(boundary or tile_bytes, tile_bytes)
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
     return Tiling(shifted, loads, blocks, shift_bytes // out_size)

@@ -1,7 +1,7 @@
 // Elementwise kernels at the speed of memory, parametrised by the operation.
 //
-// A block owns one tile of the output: THREADS x U granules of V elements, its first byte aligned to
-// the size of the tile whatever the alignment of the output itself, so `shift` elements of the first
+// A block owns one tile of the output: THREADS x U granules of V elements, its first byte on a boundary
+// that tiling.py chooses whatever the alignment of the output itself, so `shift` elements of the first
 // tile lie before the output. Granules wholly inside move as vectors; the few elements of granules
 // that either end cuts move one by one, a thread an element, while the vectors are under way: head,
 // body and tail in one launch. Inputs whose phase modulo the vector differs from the output's are
@@ -14,6 +14,11 @@
 #endif
 // Threads of the forms that articles start from.
 #define PLAIN_THREADS 256
+// Whether the first block takes the last tile, which an end of the data may cut: what is slower than
+// the rest should not begin after it.
+#ifndef LAST_TILE_FIRST
+#define LAST_TILE_FIRST 0
+#endif
 // Cache hints, replaceable to measure others (names of the load and store intrinsics).
 #ifndef LOAD_HINT
 #define LOAD_HINT(pointer) (*(pointer))
@@ -211,12 +216,20 @@ __device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, 
     }
 }
 
+__device__ __forceinline__ u32 tile_of_block() {
+#if LAST_TILE_FIRST
+    return blockIdx.x ? blockIdx.x - 1 : gridDim.x - 1;
+#else
+    return blockIdx.x;
+#endif
+}
+
 // `n` elements from in to out; `shift` elements of the first tile lie before them.
 template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
 __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, u32 shift) {
     constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
     constexpr int TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
-    const i64 base = static_cast<i64>(blockIdx.x) * TILE - shift;
+    const i64 base = static_cast<i64>(tile_of_block()) * TILE - shift;
     if (base < REACH || base + TILE + REACH > n) {
         cut_tile<U, SHIFTED>(op, in, out, n, base);
         return;

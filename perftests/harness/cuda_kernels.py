@@ -17,32 +17,46 @@ extern "C" {
 
 __global__ void bw_empty() {}
 
+__device__ unsigned long long bw_now() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+// The next step of the timer, with the cycle counter beside it. Both ends of an interval are steps,
+// so that neither the timer's coarseness nor what the end waited for is in the cycles alone.
+__device__ unsigned long long bw_step(long long* cycles) {
+    unsigned long long before = bw_now(), now;
+    do {
+        now = bw_now();
+        *cycles = clock64();
+    } while (now == before);
+    return now;
+}
+
 // Holds the stream for `ns` nanoseconds and notes how many cycles that took: the clock.
 __global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
-    unsigned long long begin, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-    long long first = clock64();
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    } while (now - begin < ns);
-    long long last = clock64();
+    long long first, last;
+    unsigned long long begin = bw_step(&first), end;
+    while (bw_now() - begin < ns) {
+    }
+    end = bw_step(&last);
     if (log) {
         log[0] = static_cast<unsigned long long>(last - first);
-        log[1] = now - begin;
+        log[1] = end - begin;
     }
 }
 
 // Holds the stream until the host sets `flag`, or for `ns` nanoseconds; notes the clock as bw_spin.
+// The flag is the host's memory: a look at it takes a microsecond.
 __global__ void bw_hold(volatile int* flag, unsigned long long ns, unsigned long long* log) {
-    unsigned long long begin, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-    long long first = clock64();
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    } while (*flag == 0 && now - begin < ns);
-    long long last = clock64();
+    long long first, last;
+    unsigned long long begin = bw_step(&first), end;
+    while (*flag == 0 && bw_now() - begin < ns) {
+    }
+    end = bw_step(&last);
     log[0] = static_cast<unsigned long long>(last - first);
-    log[1] = now - begin;
+    log[1] = end - begin;
 }
 
 __global__ void bw_copy1(const uint4* __restrict__ in, uint4* __restrict__ out, long long n) {
