@@ -1,0 +1,323 @@
+"""ResNet-50 from end to end: stock torch, torch.compile and our fused kernels."""
+
+from __future__ import annotations
+
+import copy
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from perftests.harness.energy import EnergyError, Power
+from perftests.harness.workload import Inputs, Workload
+from perftests.studies import resnet_report
+from perftests.studies.frame import Findings, Scope, Study, missing, reason_of
+from perftests.studies.kept import Timed, keep
+from perftests.studies.resnet_arithmetic import Folded, Fused, Stock, prepare
+from perftests.studies.resnet_bound import DEVIATIONS, Rough, expected
+from perftests.studies.resnet_loop import Busy, Load, busy, idle_power, iteration_times, loaded
+from perftests.studies.resnet_model import RESNET50, Plan, ResNet, build, macs
+from perftests.studies.resnet_report import STOCK, UNITS, Measured, published_rows
+from perftests.studies.tables import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from perftests.harness.session import Bench
+
+IMAGES, SIZE = 64, 224
+SMALL_IMAGES, SMALL_SIZE = 2, 64
+SEED = 20261129
+ENOUGH_S = 45.0
+"""After this no further way is begun that must be compiled first."""
+CLAIM = (
+    "Fusing elementwise steps brings a ResNet-50 iteration from 58 to 41 ms (-29 %), GPU "
+    "utilisation from 65 to 92 % and efficiency from 1.2 to 1.8 TFLOPS/W; the fusions are scale "
+    "with ReLU, and Conv, BN, ReLU and Add as fused Conv-BN-ReLU and fused add. Source: the "
+    'article "Elementwise optimisation in practice" (ReLU), which tells neither batch nor GPU, but '
+    "names 900 GB/s of DRAM, those of a V100."
+)
+
+
+class Way(NamedTuple):
+    """One way to run the model: images [N, 3, H, W], channels last, to logits.
+
+    `make` builds it, which may take long; `folded` says that its weights hold the batch norms.
+    """
+
+    name: str
+    make: Callable[[torch.Tensor], Callable[[torch.Tensor], torch.Tensor]]
+    folded: bool = False
+    compiles: bool = False
+
+
+def ways(model: ResNet, *, gpu: bool) -> tuple[Way, ...]:
+    """Return the ways to run a prepared model in the order in which they are measured."""
+
+    def eager(arithmetic: Stock) -> Callable[[torch.Tensor], Any]:
+        return lambda _images: partial(model, arithmetic)
+
+    def compiled(arithmetic: Stock) -> Callable[[torch.Tensor], Any]:
+        return lambda _images: partial(torch.compile(model, dynamic=False), arithmetic)
+
+    def graph(arithmetic: Stock) -> Callable[[torch.Tensor], Any]:
+        return partial(Graphed, partial(model, arithmetic))
+
+    plain = (
+        Way(STOCK, eager(Stock())),
+        Way("fused", eager(Fused())),
+        Way("folded", eager(Folded()), folded=True),
+    )
+    if not gpu:
+        return plain
+    return (
+        *plain,
+        Way("stock, CUDA graph", graph(Stock())),
+        Way("fused, CUDA graph", graph(Fused())),
+        Way("torch.compile", compiled(Stock()), compiles=True),
+        Way("fused, torch.compile", compiled(Fused()), compiles=True),
+    )
+
+
+class Graphed:
+    """A model as a CUDA graph over images of its own."""
+
+    def __init__(self, call: Callable[[torch.Tensor], torch.Tensor], images: torch.Tensor) -> None:
+        self._images = images.clone()
+        call(self._images)
+        torch.cuda.synchronize(images.device)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+            self._logits = call(self._images)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """Copy the images in, replay, and return the graph's own logits."""
+        self._images.copy_(images)
+        self._graph.replay()
+        return self._logits
+
+
+class Problem:
+    """The model at a batch and image size, in fp16 on a device, and in fp32 as its reference."""
+
+    def __init__(self, scope: Scope, plan: Plan, images: int, size: int) -> None:
+        self.device, self.images, self.size, self.plan = scope.device, images, size, plan
+        exact = build(plan, SEED)
+        self.exact = copy.deepcopy(exact).to(scope.device)
+        self.model = exact.half().to(scope.device)
+        self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        prepare(self.model)
+        self.flop = 2 * macs(plan, size) * images
+        self.sample = channels_first(self.make_images(SEED)[0])
+        self._known: tuple[torch.Tensor, bool, Rough] | None = None
+
+    def make_images(self, seed: int) -> Inputs:
+        """Return normal images [N, H, W, 3] in fp16."""
+        generator = torch.Generator(device=self.device).manual_seed(seed)
+        shape = (self.images, self.size, self.size, 3)
+        return (torch.randn(shape, generator=generator, device=self.device).half(),)
+
+    def expected(self, images: torch.Tensor, *, folded: bool) -> Rough:
+        """Return logits and variances for images [N, H, W, 3], remembered for the last ones."""
+        known = self._known
+        if known is None or known[0] is not images or known[1] != folded:
+            found = expected(self.exact, channels_first(images), folded=folded)
+            self._known = known = (images, folded, found)
+        return known[2]
+
+    def workload(self, way: Way, call: Callable[[torch.Tensor], torch.Tensor]) -> Workload:
+        """Return one way to run the model as a workload for the chain of trust."""
+
+        def launch(inputs: Inputs, out: torch.Tensor) -> None:
+            with torch.no_grad():
+                out.copy_(call(channels_first(inputs[0])))
+
+        def bound(inputs: Inputs) -> torch.Tensor:
+            variance = self.expected(inputs[0], folded=way.folded).variance
+            return DEVIATIONS * variance.double().sqrt()
+
+        return Workload(
+            kernel=name_of(self.plan),
+            implementation=way.name.replace(", ", "_").replace(".", "_").replace(" ", "_"),
+            launch=launch,
+            make_inputs=self.make_images,
+            reference=lambda inputs: self.expected(inputs[0], folded=way.folded).value.double(),
+            output_shape=(self.images, self.plan.classes),
+            output_dtype=torch.float16,
+            bytes_moved=self.bytes_moved,
+            flop=self.flop,
+            bound=bound,
+            shape=(self.images, 3, self.size, self.size),
+            specials=False,
+            source_file="perftests/studies/resnet.py",
+            inputs_key=("resnet", self.images, self.size, way.folded, self.device),
+            allocates="a model allocates its activations",
+        )
+
+    @property
+    def bytes_moved(self) -> int:
+        """Images, parameters and logits, each once: activations are the network's own affair."""
+        values = self.sample.numel() + self.images * self.plan.classes
+        return 2 * (values + sum(int(each.numel()) for each in self.model.parameters()))
+
+
+def channels_first(images: torch.Tensor) -> torch.Tensor:
+    """Return images [N, H, W, C] as [N, C, H, W] without a copy: channels last in memory."""
+    return images.permute(0, 3, 1, 2)
+
+
+def name_of(plan: Plan) -> str:
+    """Return the kernel's name in the record."""
+    return "resnet50" if plan == RESNET50 else "resnet"
+
+
+def run(scope: Scope) -> Findings:
+    """Measure every way and hold each against fp32."""
+    images, size = (SMALL_IMAGES, SMALL_SIZE) if scope.small else (IMAGES, SIZE)
+    return study(scope, RESNET50, images, size)
+
+
+def study(scope: Scope, plan: Plan, images: int, size: int) -> Findings:
+    """Measure a network of any plan."""
+    began = time.perf_counter()
+    bench = scope.session.bench(scope.device)
+    with fast_convolutions():
+        problem = Problem(scope, plan, images, size)
+        idle, no_power = _idle(bench)
+        found = []
+        for way in ways(problem.model, gpu=scope.gpu):
+            if way.compiles and time.perf_counter() - began > ENOUGH_S:
+                found.append(Measured(way.name, why="the study's time was up"))
+                continue
+            found.append(_measured(scope, problem, way, powered=idle is not None))
+    rows = resnet_report.rows(found, images, problem.flop, idle)
+    failed = [each for each in found if not each.seconds]
+    if not rows:
+        raise RuntimeError(f"nothing ran: {'; '.join(f'{f.name}: {f.why}' for f in failed)}")
+    sections = [Section("Iterations", _how(problem), rows, UNITS)]
+    if scope.gpu:
+        facts = scope.facts()["environment"]
+        beside = published_rows(rows, str(facts["gpu_model"]), facts["power_limit_w"])
+        sections.append(Section("Published beside ours", _BESIDE, beside))
+    sections += [missing(each.name, each.why or "unknown") for each in failed]
+    if no_power is not None:
+        sections.append(missing("Power and efficiency", no_power))
+    told = resnet_report.verdict(rows, failed, gpu=scope.gpu)
+    return Findings(tuple(sections), told, lambda figure: resnet_report.draw(figure, rows))
+
+
+@contextmanager
+def fast_convolutions() -> Iterator[None]:
+    """Let cuDNN look for its fastest algorithm, as one does who runs one shape again and again."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+def _idle(bench: Bench) -> tuple[Power | None, str | None]:
+    """Return the idle power, or why there is none."""
+    if bench.device.kind == "cpu":
+        return None, "a CPU has no energy counter that is read here"
+    try:
+        with bench.lock.alone(), bench.device.stream():
+            return idle_power(bench), None
+    except EnergyError as error:
+        return None, str(error)
+
+
+def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Measured:
+    """Measure one way: through the chain of trust, then in a loop as an application runs it."""
+    bench = scope.session.bench(scope.device)
+    try:
+        with _on(bench), torch.no_grad():
+            began = time.perf_counter()
+            call = way.make(problem.sample)
+            call(problem.sample)
+            bench.device.synchronize()
+            first_s = time.perf_counter() - began
+        outcome = scope.measure(problem.workload(way, call))
+        with _on(bench), torch.no_grad():
+            seconds = iteration_times(partial(call, problem.sample), bench)
+            seen, load = _watched(partial(call, problem.sample), bench, powered=powered)
+    except Exception as error:  # noqa: BLE001 - the other ways go on
+        return Measured(way.name, why=reason_of(error))
+    _keep(scope, problem, way, seconds, load)
+    gpu_s = median(outcome.seconds) if scope.gpu else None
+    ratio = outcome.result["correctness"]["worst_ratio"]
+    return Measured(way.name, seconds, first_s, gpu_s, ratio, seen, load)
+
+
+@contextmanager
+def _on(bench: Bench) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.enter_context(bench.lock.alone())
+        stack.enter_context(bench.device.stream())
+        yield
+
+
+def _watched(
+    call: Callable[[], object], bench: Bench, *, powered: bool
+) -> tuple[Busy | None, Load | None]:
+    """Return how busy the GPU is and what it draws, None for what cannot be told here."""
+    if bench.device.kind == "cpu":
+        return None, None
+    return busy(call, bench), loaded(call, bench) if powered else None
+
+
+def _keep(
+    scope: Scope, problem: Problem, way: Way, seconds: list[float], load: Load | None
+) -> None:
+    """Keep the iterations for the store; the chain of trust has passed their output."""
+    described = problem.workload(way, lambda images: images)
+    energy: dict[str, float | None] | None = None
+    if load is not None:
+        energy = {
+            "power_w": load.power.watts,
+            "power_w_error": load.power.error_w,
+            "gflops_per_w": problem.flop * load.per_s / load.power.watts / 1e9,
+            "launches_per_s": load.per_s,
+            "window_s": load.power.window_s,
+            "steps": float(load.power.steps),
+        }
+    keep(
+        scope,
+        Timed(
+            kernel=described.kernel,
+            implementation=described.implementation,
+            dtype=described.dtype,
+            shape=described.identity_shape,
+            seconds=seconds,
+            timer="cuda_event_iterations" if scope.gpu else "host_clock",
+            passed=True,
+            cache="iterations",
+            bytes_moved=described.bytes_moved,
+            flop=described.flop,
+            energy=energy,
+            source_file=described.source_file,
+        ),
+    )
+
+
+def _how(problem: Problem) -> str:
+    return (
+        f"{problem.images} images of {problem.size} x {problem.size} in fp16, channels last, "
+        f"{problem.flop / problem.images / 2e9:.2f} GMAC an image; iterations one behind the "
+        "other, the host's pace included; `launches alone` is the same through the chain of trust, "
+        "L2 cold, the host's latency hidden; busy is the time in which a kernel runs (CUPTI) over "
+        "the iteration; power is that of the board by its energy counter; the bound is "
+        f"{DEVIATIONS:g} standard deviations of all fp16 roundings followed to the logits"
+    )
+
+
+_BESIDE = (
+    "The article's figures before and after its fusions, and ours for stock torch and the fastest "
+    "way; the batch of the article is unknown, so that only relations can be compared"
+)
+
+STUDY = Study("resnet", "ResNet-50 from end to end", CLAIM, run)
