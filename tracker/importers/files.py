@@ -16,6 +16,7 @@ from tracker.model import Run
 from tracker.record import merge, parse_json, parse_run, read_limited
 from tracker.record.dump import canonical, dump_device, dump_environment
 from tracker.store import Store
+from tracker.store.prepare import check_run
 from tracker.store.schema import RunRow
 
 RECORD = "record"
@@ -26,6 +27,10 @@ _MODULES: dict[str, ModuleType] = {
 }
 FORMATS = (AUTO, RECORD, *_MODULES)
 EXPECTED = f"expected {', '.join(FORMATS[1:])} or JSON lines, CSV or Parquet of `bandwatch export`"
+# What reading values that are not what they should be ends in; of files, names that cannot be.
+_ODDITIES = (
+    TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, OSError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +93,16 @@ def _read(path: Path, form: str, hints: Hints) -> tuple[str, tuple[Run, ...]]:
         raise RecordError(f"cannot read {name}: it is no {form} file; {EXPECTED}")
     source = Source(path, view, hashlib.sha256(data).hexdigest(), hints)
     try:
-        return form, module.read(source)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        runs: tuple[Run, ...] = module.read(source)
+    except _ODDITIES as error:
         told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise RecordError(
             f"cannot read {name}: its values are not what {form} writes ({told})"
         ) from error
+    for run in runs:
+        # The store would refuse it too, but could not say which file it is of.
+        check_run(run, name)
+    return form, runs
 
 
 def _parsed(data: bytes, name: str) -> object:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -181,11 +182,14 @@ def failed(case: Case, why: str, test: str) -> Result:
 
 
 def readings(values: Mapping[str, object]) -> dict[str, float | str | None]:
-    """Return the numbers and short texts among a file's further values, at most 200."""
+    """Return the numbers and short texts among a file's further values, at most 200.
+
+    A number that is not finite, such as the noise that nvbench finds in few samples, becomes None.
+    """
     kept: dict[str, float | str | None] = {}
     for key, value in values.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
-            kept[name_of(key)] = float(value)
+            kept[name_of(key)] = float(value) if isfinite(value) else None
         elif isinstance(value, str | bool):
             kept[name_of(key)] = str(value)[:_TEXT]
     return dict(list(kept.items())[:_READINGS])

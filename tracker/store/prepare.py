@@ -55,16 +55,20 @@ def prepare(run: Run, *, thinned: bool = False) -> Prepared:
     Raises RecordError for a run that no record could hold: a store takes nothing that it could not
     give back, whoever made the run.
     """
-    name = f"run {shorten(run.run_id)}"
-    document = dump_run(run)
-    check_plain(document, name)
-    check_document(document, "run", name)
-    refuse_twice(run.results, name)
+    check_run(run, f"run {shorten(run.run_id)}")
     facts: dict[str, tuple[str | None, str]] = {}
     results = tuple(
         prepare_result(_unthinned(result) if thinned else result, facts) for result in run.results
     )
     return prepare_header(run, digest(run), facts, results)
+
+
+def check_run(run: Run, name: str) -> None:
+    """Raise RecordError for a run that no record could hold; `name` is what the error calls it."""
+    document = dump_run(run)
+    check_plain(document, name)
+    check_document(document, "run", name)
+    refuse_twice(run.results, name)
 
 
 def prepare_header(

@@ -1,7 +1,8 @@
 """Files that must not get in: each refused in one line that says where and what."""
 
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tracker import queries
 from tracker.errors import NotFoundError, RecordError, StoreError
 from tracker.importers import dated_as_held, read_files
+from tracker.record import read_limited
 from tracker.store import Store
+from tracker.store.prepare import prepare
 from tracker.tests.importers.samples import (
     ASV,
     GOOGLE_BENCHMARK,
@@ -123,6 +126,111 @@ def test_a_wrong_value_is_named_with_its_path(
     document = copy_of(ALL[name])
     change(document)
     assert told in refused(write(file, document))
+
+
+def test_a_file_is_named_where_only_the_record_that_it_would_become_is_wrong(file: Path) -> None:
+    document = copy_of(PYTEST_BENCHMARK)
+    document["benchmarks"][1]["stats"]["q3"] = -1.0
+    assert "results[1].summary.q3_s" in refused(write(file, document))
+    twice = copy_of(PYTEST_BENCHMARK)
+    twice["benchmarks"].append(twice["benchmarks"][0])
+    assert "results[2].case is that of results[0]" in refused(write(file, twice))
+
+
+def test_noise_that_is_no_number_is_left_out_and_the_time_stays(file: Path) -> None:
+    document = copy_of(NVBENCH)
+    summaries = document["benchmarks"][0]["states"][0]["summaries"]
+    value = {"name": "value", "type": "float64", "value": "inf"}
+    summaries.append({"tag": "nv/cold/time/gpu/stdev/relative", "data": [value]})
+    (run,) = read_files([write(file, document)]).runs
+    assert run.results[0].counters is not None
+    assert run.results[0].counters["nv/cold/time/gpu/stdev/relative"] is None
+    assert run.results[0].measurements_s == (4e-6,)
+    summaries[1]["data"][0]["value"] = "inf"
+    assert "out.json" in refused(write(file, document))
+
+
+def test_a_name_that_no_file_can_have_is_refused(file: Path) -> None:
+    document = copy_of(NVBENCH)
+    sample = document["benchmarks"][0]["states"][0]["summaries"][3]
+    sample["data"][0]["value"] = "x" * 5000
+    assert "File name too long" in refused(write(file, document))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1", "utf-32"])
+@pytest.mark.parametrize("document", ALL.values(), ids=ALL)
+def test_another_encoding_is_refused(file: Path, document: dict[str, Any], encoding: str) -> None:
+    file.write_text(json.dumps({**document, "é": 1}, ensure_ascii=False), encoding=encoding)
+    assert "UTF-8" in refused(file)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"[" * 200_000, "nested too deep"),
+        (b'{"a":' * 100_000, "nested too deep"),
+        (b'{"a": ' + b"9" * 1_000_000 + b"}", "beyond 64 bits"),
+        (b'{"a": 1e999}', "beyond a 64-bit float"),
+        (b'{"a": 1, "a": 2}', "duplicate key"),
+        (b'{"a": "\\u0000", "benchmarks": []}', "holds NUL"),
+        (b'{"a": "\\ud800", "benchmarks": []}', "surrogate"),
+        (b"\x1f\x8b\x08" + b"x" * 40, "not UTF-8"),
+        (b"PK\x03\x04" + b"x" * 40, "not JSON"),
+        (b"", "not JSON"),
+    ],
+)
+def test_bytes_made_to_break_a_reader_are_refused(file: Path, data: bytes, told: str) -> None:
+    file.write_bytes(data)
+    assert told in refused(file)
+
+
+def test_a_pipe_without_an_end_is_not_read() -> None:
+    with pytest.raises(RecordError, match="expected at most 33,554,432"):
+        read_limited(Path("/dev/zero"))
+
+
+_ODD: list[Any] = [
+    None, True, 0, -1, 1e308, 5e-324, -0.0, 2**62, 10**20, "", "x" * 5000, "é" * 300, "nan",
+    "1e999", [], {}, [[]], [None], "2026-13-01T00:00:00", "9999-12-31T23:59:59-23:59",
+    "0001-01-01T00:00:00+23:59", "\x00", [0.1] * 1000, {str(n): n for n in range(300)},
+]  # fmt: skip
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    for key in value if isinstance(value, dict) else range(len(value)):
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key], (*path, key))
+        else:
+            yield (*path, key)
+
+
+@pytest.mark.parametrize("name", [*ALL, "our records"])
+def test_any_value_in_any_place_is_taken_or_refused_in_one_line(file: Path, name: str) -> None:
+    whole = {**ALL, "our records": with_records("torch", "triton")}[name]
+    rng = random.Random(name)
+    for _ in range(150):
+        document = copy_of(whole)
+        *path, last = rng.choice(list(_places(document)))
+        place: Any = document
+        for key in path:
+            place = place[key]
+        if rng.random() < 0.2:
+            del place[last]
+        else:
+            place[last] = rng.choice(_ODD)
+        write(file, document)
+        try:
+            runs = read_files([file]).runs
+        except RecordError as error:
+            told = str(error)
+        else:
+            told = f"{file.name}: taken"
+            for run in runs:
+                prepare(run)
+        assert file.name in told, document
+        assert "\n" not in told
 
 
 def test_a_damaged_record_inside_pytest_benchmark_is_refused(file: Path) -> None:
