@@ -4,30 +4,31 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp, isfinite, log, sqrt
 
-import numpy as np
-
-from tracker.model import Result, Status
-from tracker.sides import Side, other_device
-from tracker.stats.change_point import history
-from tracker.stats.compare import Comparison, compare_runs
-from tracker.stats.level import fit
-from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, learn_from_steps, prior
-from tracker.stats.shift import SHORTEST_LEVEL
-from tracker.stats.summary import LogMedian, log_median
+from tracker.model import Result
+from tracker.sides import Earlier, Side, other_device
+from tracker.stats.against import Standing, against
+from tracker.stats.compare import Comparison
+from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior
+from tracker.stats.summary import LogMedian, log_median, median_error
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One metric on both sides.
 
-    `base` and `head` are the metric's own values (seconds, cycles, fraction of copy); `comparison`
-    is in cost, so that a larger head is worse for every metric.
+    `base` and `head` are the metric's own values (seconds, cycles, fraction of copy); `standing` is
+    in cost, so that a larger head is worse for every metric.
     """
 
     metric: str
     base: float
     head: float
-    comparison: Comparison
+    standing: Standing
+
+    @property
+    def comparison(self) -> Comparison:
+        """Head against base, in cost."""
+        return self.standing.comparison
 
     @property
     def effect(self) -> float:
@@ -46,62 +47,70 @@ class Evidence:
         return 1 / (1 + high) - 1, 1 / (1 + low) - 1
 
 
-def weigh(base: Side, head: Side, confidence: float) -> tuple[Evidence, ...]:
-    """Return the evidence of each metric that both sides have, time first; empty without times."""
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """A cost: of a result, and of a run at a glance."""
+
+    name: str
+    of_result: Callable[[Result], float | None]
+    of_earlier: Callable[[Earlier], float | None]
+
+
+def weigh(
+    base: Side, head: Side, confidence: float, quietness: float = 1.0
+) -> tuple[Evidence, ...]:
+    """Return the evidence of each metric that both sides have, time first; empty without times.
+
+    `quietness` scales the noise that is expected before any was seen.
+    """
     if not (_measured(base.result) and _measured(head.result)):
         return ()
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
     return tuple(
         evidence
-        for metric, cost, board in (
-            ("time", _time, 0.0),
-            ("cycles", _cycles, 0.0),
-            ("copy fraction", _copy_cost, extra),
-        )
-        if (evidence := _weigh(metric, cost, base, head, confidence, board)) is not None
+        for metric, board in ((_TIME, 0.0), (_CYCLES, 0.0), (_COPY, extra))
+        if (evidence := _weigh(metric, base, head, confidence, board, quietness)) is not None
     )
 
 
 def _weigh(
-    metric: str,
-    cost: Callable[[Result], float | None],
-    base: Side,
-    head: Side,
-    confidence: float,
-    extra: float,
+    metric: _Metric, base: Side, head: Side, confidence: float, extra: float, quietness: float
 ) -> Evidence | None:
-    past = (r for r in base.history if r.status in {Status.OK, Status.NOISY})
-    b, h = _level(_runs(cost, (*past, *base.runs))), _runs(cost, head.runs)
-    first, last = cost(base.result), cost(head.result)
+    first, last = metric.of_result(base.result), metric.of_result(head.result)
     if not first or not last:
         return None
-    noise = learn_from_steps(_prior(base, head), [log(value) for value in base.earlier_s])
-    if metric == "copy fraction":  # both the kernel's time and the copy's vary
+    noise = expected_noise(base, head)
+    noise = replace(noise, sigma=quietness * noise.sigma)
+    if metric is _COPY:  # both the kernel's time and the copy's vary
         noise = replace(noise, sigma=sqrt(2) * noise.sigma)
-    comparison = compare_runs(b, h, noise=noise, confidence=confidence, extra=extra)
-    if metric == "copy fraction":
+    standing = against(
+        _runs(metric.of_result, base.runs),
+        _runs(metric.of_result, head.runs),
+        _past(metric.of_earlier, base.history),
+        noise=noise,
+        confidence=confidence,
+        extra=extra,
+    )
+    if metric is _COPY:
         first, last = 1 / first, 1 / last
-    return Evidence(metric, first, last, comparison)
+    return Evidence(metric.name, first, last, standing)
 
 
-def _prior(base: Side, head: Side) -> Noise:
+def expected_noise(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)
     return prior(exp((b.value + h.value) / 2), base.environment.backend, max(b.spread, h.spread))
 
 
-def _level(runs: list[LogMedian]) -> list[LogMedian]:
-    """Return the runs of the newest level: those since the last change, spikes left out."""
-    if len(runs) < SHORTEST_LEVEL:
-        return runs
-    values = np.array([run.value for run in runs])
-    # Logarithms of seconds are far from zero and of either sign: changes are looked for in seconds.
-    changes = history(list(np.exp(values - values.mean()))).changes
-    recent = runs[changes[-1].index if changes else 0 :]
-    if len(recent) < SHORTEST_LEVEL:
-        return recent
-    counts = fit(np.array([[run.value for run in recent]])).counts[0]
-    return [run for run, counted in zip(recent, counts, strict=True) if counted]
+def _past(cost: Callable[[Earlier], float | None], history: Iterable[Earlier]) -> list[LogMedian]:
+    found = []
+    for earlier in history:
+        value = cost(earlier)
+        if value and isfinite(value):
+            spread = earlier.spread if isfinite(earlier.spread) else 0.0
+            error = median_error(spread, earlier.count)
+            found.append(LogMedian(log(value), error, spread, earlier.count))
+    return found
 
 
 def _runs(cost: Callable[[Result], float | None], results: Iterable[Result]) -> list[LogMedian]:
@@ -131,3 +140,8 @@ def _cycles(result: Result) -> float | None:
 def _copy_cost(result: Result) -> float | None:
     seconds, copy, moved = _time(result), result.peaks.copy_bytes_per_s, result.bytes_moved
     return copy * seconds / moved if seconds and copy and moved else None
+
+
+_TIME = _Metric("time", _time, lambda earlier: earlier.time_s)
+_CYCLES = _Metric("cycles", _cycles, lambda earlier: earlier.cycles)
+_COPY = _Metric("copy fraction", _copy_cost, lambda earlier: earlier.copy_cost)

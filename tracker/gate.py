@@ -12,7 +12,7 @@ from tracker.past import Past, Seen
 from tracker.queries import RunInfo, candidates, results
 from tracker.queries import ancestors as known_ancestors
 from tracker.report.judged import Judged
-from tracker.sides import Side
+from tracker.sides import Earlier, Side
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
@@ -32,6 +32,10 @@ class _Picked:
     def all(self) -> tuple[Seen, ...]:
         """Everything whose measurements count."""
         return (*((self.base,) if self.base else ()), *self.base_repeats, *self.repeats)
+
+    def same_commit(self, run: RunInfo) -> bool:
+        """Return whether the base is an earlier run of the run's own commit."""
+        return self.base is not None and self.base.info.sha == run.sha
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +231,22 @@ def _judge_case(
         picked.base.info,
         picked.choice.rule,
         repeats=tuple(map(past.result, picked.base_repeats)),
-        earlier_s=_earlier(past.of(result.case.fingerprint), run),
+        history=_history(past.of(result.case.fingerprint), run, picked),
     )
     return settings.judged(base, head, result)
 
 
-def _earlier(past: Sequence[Seen], run: RunInfo) -> tuple[float, ...]:
-    """Return the medians of usable earlier results on the run's device, oldest first."""
-    found = [seen for seen in past if seen.usable and seen.info.device.uuid == run.device.uuid]
-    return tuple(seen.median_s for seen in sorted(found, key=lambda seen: seen.info.started))
+def _history(past: Sequence[Seen], run: RunInfo, picked: _Picked) -> tuple[Earlier, ...]:
+    """Return the usable runs before the base on the run's device, the furthest ancestor first."""
+    counted = {seen.info.number for seen in picked.all}
+    return tuple(
+        seen.glance
+        for seen in reversed(past)  # the nearest ancestor comes first there
+        if seen.usable
+        and seen.info.device.uuid == run.device.uuid
+        and seen.info.number not in counted
+        and (seen.info.sha != run.sha or picked.same_commit(run))
+    )
 
 
 def _side(
@@ -243,7 +254,7 @@ def _side(
     run: RunInfo,
     rule: str = "",
     repeats: tuple[Result, ...] = (),
-    earlier_s: tuple[float, ...] = (),
+    history: tuple[Earlier, ...] = (),
 ) -> Side:
     return Side(
         result=result,
@@ -252,7 +263,7 @@ def _side(
         device=run.device,
         measured_at=run.started_at,
         repeats=repeats,
-        earlier_s=earlier_s,
+        history=history,
         rule=rule,
     )
 

@@ -3,23 +3,31 @@
 A check looks at dozens of runs of a thousand cases and needs the measurements of two or three.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
 
 from tracker.model import Case, Result, Status
-from tracker.queries import RunInfo, histories, result_table
+from tracker.queries import ResultTable, RunInfo, histories, result_table
+from tracker.sides import Earlier
+from tracker.stats.summary import IQR_TO_SD
 from tracker.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An earlier result of a case at a glance; `shared`: another process used the device."""
+    """An earlier result of a case at a glance; `shared`: another process used the device.
+
+    `glance` holds its numbers; without a median it is never looked at.
+    """
 
     info: RunInfo
     case: Case
     status: Status
     shared: bool
-    median_s: float
+    glance: Earlier
 
     @property
     def throttled(self) -> bool:
@@ -34,7 +42,8 @@ class Seen:
     @property
     def usable(self) -> bool:
         """Whether it may stand in a baseline."""
-        return not (self.throttled or self.shared or self.incorrect)
+        known = isfinite(self.glance.time_s) and self.glance.time_s > 0
+        return known and not (self.throttled or self.shared or self.incorrect)
 
 
 class Past:
@@ -46,13 +55,8 @@ class Past:
         self._whole: dict[tuple[int, str], Result] = {}
         if not infos:
             return
-        table = result_table(store, infos)
-        statuses = {str(status): status for status in Status}
-        columns = (table.run, table.case, table.status, table.shared, table.median_s)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for run, case, status, shared, median_s in rows:
-            seen = Seen(infos[run], table.cases[case], statuses[status], shared, median_s)
-            self._seen.setdefault(table.case_keys[case], []).append(seen)
+        for key, seen in _seen(result_table(store, infos)):
+            self._seen.setdefault(key, []).append(seen)
 
     def of(self, key: str) -> Sequence[Seen]:
         """Return what there is of a case."""
@@ -77,3 +81,24 @@ class Past:
     def result(self, seen: Seen) -> Result:
         """Return the result with its measurements, without device states; loaded before."""
         return self._whole[seen.info.number, seen.case.fingerprint]
+
+
+def _seen(table: ResultTable) -> Iterator[tuple[str, Seen]]:
+    """Yield the case fingerprint and the glance of each row."""
+    statuses = {str(status): status for status in Status}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.log(table.q3_s / table.q1_s) * IQR_TO_SD
+        copy_cost = table.copy_bytes_per_s * table.median_s / table.bytes_moved
+    columns = (
+        *(table.run, table.case, table.status, table.shared),
+        *(table.median_s, spread, table.count, table.median_cycles, copy_cost),
+    )
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for run, case, status, shared, median_s, width, count, cycles, cost in rows:
+        glance = Earlier(median_s, width, count, _known(cycles), _known(cost))
+        seen = Seen(table.runs[run], table.cases[case], statuses[status], shared, glance)
+        yield table.case_keys[case], seen
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) and value > 0 else None

@@ -22,6 +22,7 @@ class ReasonCode(StrEnum):
     SAME_CODE = "same_code"
     CLOCK_MOVED = "clock_moved"
     OTHER_DEVICE = "other_device"
+    ODD_BASELINE = "odd_baseline"
     ZERO_VARIANCE = "zero_variance"
     NOISY = "noisy"
     DIRTY = "dirty"
@@ -58,6 +59,7 @@ REMARKS = frozenset(
         ReasonCode.WITHIN_NOISE,
         ReasonCode.SAME_CODE,
         ReasonCode.OTHER_DEVICE,
+        ReasonCode.ODD_BASELINE,
         ReasonCode.ZERO_VARIANCE,
         ReasonCode.CONFIRMED,
         ReasonCode.DISMISSED,

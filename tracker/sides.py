@@ -12,14 +12,27 @@ from tracker.units import bandwidth, percent
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier run of a series at a glance.
+
+    `spread` is the sample's robust standard deviation in logarithm and `count` its size; `cycles`
+    and `copy_cost`, the time in units of what copying the same bytes took, are None where unknown.
+    """
+
+    time_s: float
+    spread: float = 0.0
+    count: int = 1
+    cycles: float | None = None
+    copy_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """A result with everything that decides what it may be compared with.
 
-    `repeats` are further results of the same commit from fresh processes; `history` are earlier
-    results of the series, oldest first, of comparable environments and the same device, without
-    the result itself. `earlier_s` are medians of earlier results of the series on this device,
-    oldest first, whatever their level: how they moved tells the noise between runs. `measured_at`
-    is ISO 8601; `rule` says how this side was picked.
+    `repeats` are further results of the same commit from fresh processes; `history` are the usable
+    runs of the series before them, oldest first, of comparable environments and the same device,
+    whatever their level. `measured_at` is ISO 8601; `rule` says how this side was picked.
     """
 
     result: Result
@@ -28,8 +41,7 @@ class Side:
     device: Device | None = None
     measured_at: str | None = None
     repeats: tuple[Result, ...] = ()
-    history: tuple[Result, ...] = ()
-    earlier_s: tuple[float, ...] = ()
+    history: tuple[Earlier, ...] = ()
     rule: str = ""
 
     @property

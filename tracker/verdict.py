@@ -90,11 +90,13 @@ def _worst(codes: Iterable[ExitCode]) -> ExitCode:
     return max(codes, key=order.index, default=ExitCode.OK)
 
 
-def judge(base: Side | None, head: Side | None, policy: Policy = Policy()) -> Verdict:
+def judge(
+    base: Side | None, head: Side | None, policy: Policy = Policy(), quietness: float = 1.0
+) -> Verdict:
     """Return the verdict on head against base; both of the same case, else ValueError.
 
     `base` None means that no baseline was found, `head` None that the case vanished from a run that
-    should have had it.
+    should have had it. `quietness` scales the noise that is expected before any was seen.
     """
     if head is None:
         return _vanished(base)
@@ -111,7 +113,7 @@ def judge(base: Side | None, head: Side | None, policy: Policy = Policy()) -> Ve
     obstacles = _obstacles(base, head, policy)
     if (zero := _drop_to_zero(base, head)) is not None:
         return zero
-    evidence = weigh(base, head, _confidence(base, head, policy))
+    evidence = weigh(base, head, _confidence(base, head, policy), quietness)
     if not evidence:
         return Verdict(head.result.case, VerdictKind.UNDECIDED, obstacles, baseline_rule=base.rule)
     return _conclude(base, head, policy, obstacles, evidence)
@@ -192,6 +194,10 @@ def _conclude(
         note = ()
     decisive = decisive or evidence[0]
     kind, why = _decide(decisive, evidence, policy)
+    if why.code is ReasonCode.ODD_BASELINE and decisive.standing.level is not None:
+        decisive = replace(
+            decisive, standing=replace(decisive.standing, comparison=decisive.standing.level)
+        )
     if kind is VerdictKind.NO_CHANGE:
         obstacles += _stale(base, head, policy)
     if obstacles:
@@ -222,10 +228,7 @@ def _decide(
     change = f"{percent(effect, signed=True)} bandwidth by {decisive.metric}"
     relevant = abs(effect) >= policy.minimal_effect
     if c.significant and relevant:
-        if (moved := _clock_moved(decisive, evidence, policy)) is not None:
-            return VerdictKind.UNDECIDED, moved
-        kind = VerdictKind.REGRESSION if effect < 0 else VerdictKind.IMPROVEMENT
-        return kind, Reason(ReasonCode.SIGNIFICANT, f"{change}, p = {c.p_value:.1g}, {_noise(c)}")
+        return _changed(decisive, evidence, policy, change)
     if c.significant:
         message = f"{change} is real but below the {percent(policy.minimal_effect)} that matters"
         return VerdictKind.NO_CHANGE, Reason(ReasonCode.SMALL_EFFECT, message)
@@ -241,6 +244,30 @@ def _decide(
         f"{change} is within noise; a loss of {percent(c.detectable)} would have shown; {_noise(c)}"
     )
     return VerdictKind.NO_CHANGE, Reason(ReasonCode.WITHIN_NOISE, message)
+
+
+def _changed(
+    decisive: Evidence, evidence: tuple[Evidence, ...], policy: Policy, change: str
+) -> tuple[VerdictKind, Reason]:
+    """Return what a significant and relevant change means."""
+    c, standing = decisive.comparison, decisive.standing
+    if (moved := _clock_moved(decisive, evidence, policy)) is not None:
+        return VerdictKind.UNDECIDED, moved
+    level = standing.level
+    if level is not None and c.base_runs == 1 and not level.p_value < policy.suspicion:
+        message = (
+            f"{change}, but it is the baseline's one run that stands out: head is where the "
+            f"{standing.level_runs} runs before it are"
+        )
+        return VerdictKind.NO_CHANGE, Reason(ReasonCode.ODD_BASELINE, message)
+    if standing.stray_chance > 1 - policy.confidence:
+        message = (
+            f"{change}, p = {c.p_value:.1g}, but {standing.strays} of {standing.runs} earlier runs "
+            "strayed as far and came back"
+        )
+        return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
+    kind = VerdictKind.REGRESSION if decisive.bandwidth_effect < 0 else VerdictKind.IMPROVEMENT
+    return kind, Reason(ReasonCode.SIGNIFICANT, f"{change}, p = {c.p_value:.1g}, {_noise(c)}")
 
 
 def _noise(comparison: Comparison) -> str:
@@ -304,6 +331,8 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
 
 def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
     c = decisive.comparison
+    if code is ReasonCode.SUSPICIOUS and c.significant:
+        return decisive.standing.runs_to_dismiss_strays(policy.confidence)
     if code is ReasonCode.SUSPICIOUS:
         return runs_to_decide(c, policy.confidence)
     if code is ReasonCode.TOO_NOISY:

@@ -30,6 +30,9 @@ LEAST_STEPS = 3
 MEDIAN_EFFICIENCY = 0.37
 # The prior counts like this many runs already seen.
 PRIOR_RUNS = 5.0
+# The tails between processes are heavier than a Gaussian's, and few runs show them: more runs than
+# this make the size of the noise better known, and not its tails.
+MOST_DEGREES = 8.0
 # Two boards of one model: 0.4-1.2 % apart in time, 0.1-0.2 % in copy fraction.
 BOARD_COPY_FRACTION = 0.002
 
@@ -63,6 +66,7 @@ def learn(noise: Noise, *groups: Array) -> Noise:
     degrees = noise.degrees + seen
     sigma = float(np.sqrt((noise.degrees * noise.sigma**2 + squares) / degrees))
     runs = sum(g.size for g in groups)
+    degrees = max(min(degrees, MOST_DEGREES), noise.degrees)
     return Noise(sigma, degrees, f"{runs} runs of this series and the {noise.source}")
 
 
@@ -80,4 +84,5 @@ def learn_from_steps(noise: Noise, values: Sequence[float]) -> Noise:
     worth = MEDIAN_EFFICIENCY * steps.size
     degrees = noise.degrees + worth
     sigma = sqrt((noise.degrees * noise.sigma**2 + worth * seen**2) / degrees)
+    degrees = max(min(degrees, MOST_DEGREES), noise.degrees)
     return Noise(sigma, degrees, f"{len(values)} earlier runs and the {noise.source}")

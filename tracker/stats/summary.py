@@ -56,6 +56,11 @@ def log_median(measurements: Sequence[float]) -> LogMedian:
     return _log_median(tuple(measurements))
 
 
+def median_error(spread: float, count: int) -> float:
+    """Return the standard error of the log median of a Gaussian sample of this spread."""
+    return float(np.sqrt(np.pi / 2 / max(1, count))) * spread
+
+
 # A judgement asks for the same few samples a dozen times.
 @lru_cache(maxsize=256)
 def _log_median(measurements: tuple[float, ...]) -> LogMedian:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tracker.model import Case, Checkout, Commit, Device, Environment, Peaks, Result, Status
-from tracker.sides import Side
-from tracker.stats.summary import summarize
+from tracker.sides import Earlier, Side
+from tracker.stats.summary import log_median, summarize
 
 H200 = Environment("cuda", "NVIDIA H200", driver="580.65.06", cuda="13.0", clock_policy="default")
 CPU = Environment("cpu", "a CPU")
@@ -58,6 +58,18 @@ def make_side(
     **fields: Any,
 ) -> Side:
     """Return a side whose result is `slower` by a fraction in time."""
-    side = {k: fields.pop(k) for k in ("measured_at", "repeats", "history", "rule") if k in fields}
+    side: dict[str, Any] = {
+        k: fields.pop(k) for k in ("measured_at", "repeats", "rule") if k in fields
+    }
+    side["history"] = tuple(map(glance, fields.pop("history", ())))
     result = make_result(mib, center_s=2 * mib * MIB / 3.6e12 * (1 + slower), **fields)
     return Side(result, environment, Checkout(Commit(sha * 40), dirty=dirty), device, **side)
+
+
+def glance(result: Result) -> Earlier:
+    """Return what a later run sees of a result."""
+    median = log_median(result.measurements_s)
+    seconds = float(np.exp(median.value))
+    copy = result.peaks.copy_bytes_per_s
+    cost = seconds * copy / result.bytes_moved if copy and result.bytes_moved else None
+    return Earlier(seconds, median.spread, median.count, result.median_cycles, cost)

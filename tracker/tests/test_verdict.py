@@ -63,7 +63,7 @@ def test_a_real_change_below_the_minimal_effect_is_no_change() -> None:
     history = tuple(make_result(1024, seed=s) for s in range(2, 40))
     verdict = judge(
         make_side(1024, history=history),
-        make_side(1024, 0.007, seed=1),
+        make_side(1024, 0.009, seed=1),
         Policy(minimal_effect=0.01),
     )
     check(verdict, VerdictKind.NO_CHANGE, ReasonCode.SMALL_EFFECT, exits=ExitCode.OK)
@@ -308,7 +308,50 @@ def test_a_spike_in_the_history_neither_moves_the_level_nor_widens_the_noise() -
     assert with_spike.noise.sigma == pytest.approx(plain.noise.sigma, rel=0.05)
 
 
-def test_a_history_of_failed_results_teaches_nothing() -> None:
-    bad = tuple(make_result(256, center_s=1e-3, status=Status.THROTTLED) for _ in range(9))
-    with_bad = judge(make_side(256, history=bad), make_side(256, seed=1))
-    assert with_bad.noise == judge(make_side(256), make_side(256, seed=1)).noise
+def _level(*odd: float) -> tuple[Any, ...]:
+    """Return twenty quiet runs, and after them runs that are slower by a fraction."""
+    steady = [make_result(256, seed=s) for s in range(10, 30)]
+    usual_s = 2 * 256 * MIB / 3.6e12
+    return (*steady, *(make_result(256, center_s=usual_s * (1 + o), seed=99) for o in odd))
+
+
+def test_a_baseline_that_stands_out_alone_makes_no_gain_of_a_return_to_the_level() -> None:
+    odd = make_side(256, 0.05, history=_level())
+    back = judge(odd, make_side(256, seed=1))
+    check(back, VerdictKind.NO_CHANGE, ReasonCode.ODD_BASELINE, exits=ExitCode.OK)
+    assert abs(back.effect) < 0.005, "the effect is told against the level"
+    assert "20 runs before" in back.reasons[0].message
+
+
+def test_a_loss_that_the_baseline_has_already_is_not_told_again() -> None:
+    slow = make_side(256, 0.05, history=_level())
+    verdict = judge(slow, make_side(256, 0.05, seed=1))
+    check(verdict, VerdictKind.NO_CHANGE, ReasonCode.WITHIN_NOISE, exits=ExitCode.OK)
+
+
+def test_a_loss_from_a_baseline_that_stands_out_is_told() -> None:
+    fast = make_side(256, -0.05, history=_level())
+    lost = judge(fast, make_side(256, 0.05, seed=1))
+    check(lost, VerdictKind.REGRESSION, exits=ExitCode.REGRESSION)
+
+
+def test_a_repeated_baseline_is_believed_against_the_level_before_it() -> None:
+    repeats = tuple(
+        make_result(256, center_s=1.05 * 2 * 256 * MIB / 3.6e12, seed=s) for s in (5, 6)
+    )
+    base = make_side(256, 0.05, repeats=repeats, history=_level())
+    check(judge(base, make_side(256, seed=1)), VerdictKind.IMPROVEMENT, exits=ExitCode.OK)
+
+
+def test_what_strayed_before_is_measured_again_before_anyone_is_alarmed() -> None:
+    spiky = (*_level()[:9], *_level(0.06)[-1:], *_level()[9:])
+    base = make_side(256, history=spiky)
+    once = judge(base, make_side(256, 0.06, seed=1))
+    check_undecided(once, ReasonCode.SUSPICIOUS)
+    assert "1 of 21 earlier runs strayed" in once.reasons[0].message
+    assert once.more_runs == 2
+    again = tuple(make_result(256, center_s=1.06 * 2 * 256 * MIB / 3.6e12, seed=s) for s in (7, 8))
+    sure = judge(base, make_side(256, 0.06, seed=1, repeats=again))
+    check(sure, VerdictKind.REGRESSION, exits=ExitCode.REGRESSION)
+    other_way = judge(base, make_side(256, -0.06, seed=1))
+    check(other_way, VerdictKind.IMPROVEMENT, exits=ExitCode.OK)

@@ -1,0 +1,120 @@
+"""New runs against a baseline that has a past: the robust history behind a comparison.
+
+Where a series has a level, its runs stand beside the baseline's own and teach its noise; runs that
+stray from it move nothing, and are remembered: what strayed before may stray again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log
+
+import numpy as np
+import numpy.typing as npt
+
+from tracker.stats.change_point import history
+from tracker.stats.compare import CONFIDENCE, Comparison, compare_runs
+from tracker.stats.level import fit
+from tracker.stats.noise import Noise, learn, learn_from_steps
+from tracker.stats.shift import SHORTEST_LEVEL
+from tracker.stats.summary import LogMedian
+
+Array = npt.NDArray[np.float64]
+# A baseline this improbable on the level before it is not of that level.
+_OFF_LEVEL = 0.001
+# A run that strayed excuses a later one that is at most so much further out.
+_ALIKE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Head against base, and what the runs before base add.
+
+    `level_runs` is how many of these form the level that base belongs to, 0 without one. `level` is
+    head against that level alone where base does not belong to it. `strays` of the level's `runs`
+    lie about as far from it as head, on its side; `stray_chance` is how likely head's runs are all
+    of that kind, 0 without strays.
+    """
+
+    comparison: Comparison
+    level: Comparison | None = None
+    level_runs: int = 0
+    strays: int = 0
+    runs: int = 0
+    stray_chance: float = 0.0
+
+    def runs_to_dismiss_strays(self, confidence: float) -> int:
+        """Return how many more runs of head as far out would make strays no explanation."""
+        share = (self.strays + 1) / (self.runs + 1)
+        return max(1, ceil(log(1 - confidence) / log(share)) - self.comparison.head_runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest level of a series: the runs since its last change, and those that stray."""
+
+    runs: tuple[LogMedian, ...]
+    strays: Array
+
+
+def newest_level(past: Sequence[LogMedian]) -> Newest | None:
+    """Return the newest level of runs, oldest first; None where too few runs have it."""
+    if len(past) < SHORTEST_LEVEL:
+        return None
+    logs = np.array([run.value for run in past])
+    # Logarithms of seconds are far from zero and of either sign: changes are looked for in seconds.
+    changes = history(list(np.exp(logs - logs.mean()))).changes
+    begin = changes[-1].index if changes else 0
+    if logs.size - begin < SHORTEST_LEVEL:
+        return None
+    counts = fit(logs[None, begin:]).counts[0]
+    kept = tuple(run for run, counted in zip(past[begin:], counts, strict=True) if counted)
+    return Newest(kept, logs[begin:][~counts])
+
+
+def against(
+    base: Sequence[LogMedian],
+    head: Sequence[LogMedian],
+    past: Sequence[LogMedian] = (),
+    *,
+    noise: Noise,
+    confidence: float = CONFIDENCE,
+    extra: float = 0.0,
+) -> Standing:
+    """Compare head with base, whose series had the runs `past` before, oldest first.
+
+    The first of `base` is its newest. `noise` is the prior, `extra` as in `compare_runs`.
+    """
+    if len(base) > SHORTEST_LEVEL:  # repeats enough for a level of their own
+        base, past = base[:1], (*past, *base[:0:-1])
+    newest = newest_level(past)
+    if newest is None:
+        learned = learn_from_steps(noise, [run.value for run in past])
+        comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
+        return Standing(comparison)
+    level = newest.runs
+    if _off_level(base, level, noise):
+        known = learn(noise, _values(level))
+        comparison = compare_runs(base, head, noise=known, confidence=confidence, extra=extra)
+        other = compare_runs(level, head, noise=noise, confidence=confidence, extra=extra)
+        return Standing(comparison, other, len(level))
+    both = (*level, *base)
+    comparison = compare_runs(both, head, noise=noise, confidence=confidence, extra=extra)
+    return _with_strays(Standing(comparison, None, len(level)), newest, head)
+
+
+def _with_strays(standing: Standing, newest: Newest, head: Sequence[LogMedian]) -> Standing:
+    level = float(_values(newest.runs).mean())
+    shift = float(_values(head).mean()) - level
+    count = int(np.sum((newest.strays - level) * np.sign(shift) >= _ALIKE * abs(shift)))
+    runs = len(newest.runs) + newest.strays.size
+    chance = ((count + 1) / (runs + 1)) ** len(head) if count else 0.0
+    return Standing(standing.comparison, None, standing.level_runs, count, runs, chance)
+
+
+def _off_level(base: Sequence[LogMedian], level: Sequence[LogMedian], noise: Noise) -> bool:
+    found = compare_runs(level, base, noise=noise)
+    return found.p_value < _OFF_LEVEL
+
+
+def _values(runs: Sequence[LogMedian]) -> Array:
+    return np.array([run.value for run in runs])
