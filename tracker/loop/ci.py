@@ -3,7 +3,7 @@
 Each step notes in the session that it is done; what was measured is on disk before it is judged.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,10 +37,12 @@ from tracker.store import Store
 _CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 _BASE_RUNS = 12
 _LEARNED = 200
+_TOLD = 500
 # Before anybody is alarmed, a change must stand in so many further processes.
 _CONFIRMATIONS = 2
 _BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 NOT_MEASURED = "stopped"
+FAILED = "failed"
 UNRECORDED = "unrecorded"
 RECORDED: tuple[Role, ...] = ("head", "repeat", "turn-base", "turn-head")
 
@@ -138,6 +140,7 @@ def _measure(plan: Plan, shop: Workshop) -> None:
         bench.progress("checking correctness")
         task = Task(keyword=plan.keyword, quick=plan.quick, timing=False)
         checked = bench.measure(shop.config.root, task, bench.folder / "check.jsonl")
+        _note_failed(session, checked.failed)
         session.note("checked", failed=len(checked.failed))
     bench.progress("measuring")
     started = bench.stamp.now()
@@ -146,11 +149,20 @@ def _measure(plan: Plan, shop: Workshop) -> None:
     measured = bench.measure(shop.config.root, task, journal)
     for problem in measured.problems:
         session.note("problem", text=problem)
+    _note_failed(session, measured.failed)
     runs = to_runs(measured, shop.checkout, bench.stamp, started, complete=plan.whole)
     if not runs:
         why = next(iter((*measured.problems, *measured.failed.values())), "no test measures")
         raise MeasureError(f"nothing was measured: {why}")
     session.keep("head", runs)
+
+
+def _note_failed(session: Session, failed: Mapping[str, str]) -> None:
+    """Note tests that failed, each once: a test that left no record would be missed by nobody."""
+    known = {entry.get("test") for entry in session.facts(FAILED)}
+    for test, why in failed.items():
+        if test not in known:
+            session.note(FAILED, test=test, text=f"{test} failed: {why}"[:_TOLD])
 
 
 def _keep_baseline(shop: Workshop) -> None:

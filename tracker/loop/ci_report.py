@@ -8,7 +8,7 @@ from typing import TextIO
 from urllib.parse import quote
 
 from tracker.errors import ConfigError, ExitCode
-from tracker.loop.ci import NOT_MEASURED, UNRECORDED
+from tracker.loop.ci import FAILED, NOT_MEASURED, UNRECORDED
 from tracker.loop.durations import counted
 from tracker.loop.judging import Judgement
 from tracker.loop.session import Session
@@ -30,6 +30,7 @@ from tracker.report.verdicts import Heading, verdict_document
 from tracker.units import percent
 
 TITLE = "GPU benchmarks"
+_FAILED_SHOWN = 10
 COMMENT, HTML, JUNIT, JSON = "comment.md", "report.html", "junit.xml", "report.json"
 _NAMES_ONLY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/-?&=%")
 
@@ -51,8 +52,12 @@ def session_document(session: Session, found: Judgement, limit: int | None) -> D
         exit_code = _stopped_code(stopped[-1].get("code"), exit_code)
     if unrecorded and exit_code is ExitCode.OK:
         exit_code = ExitCode.USAGE
+    failed = session.facts(FAILED)
+    if failed:
+        exit_code = ExitCode.REGRESSION
     notes = (
         *session.texts(NOT_MEASURED),
+        *_failed(session, len(failed)),
         *unrecorded,
         *session.texts("problem"),
         *found.notes,
@@ -63,6 +68,15 @@ def session_document(session: Session, found: Judgement, limit: int | None) -> D
         lines = (*heading.fact_lines, *_further(session, found), *_conditions(found.measured))
         heading = Heading(TITLE, lines, heading.facts, heading.notes)
     return verdict_document(heading, found.judged, exit_code, limit=limit)
+
+
+def _failed(session: Session, count: int) -> Iterable[str]:
+    if count:
+        told = session.texts(FAILED)[:_FAILED_SHOWN]
+        yield f"{counted(count, 'test')} failed: no time of a failed test counts"
+        yield from told
+        if count > len(told):
+            yield f"{counted(count - len(told), 'more failed test')}; session.json names them"
 
 
 def _stopped_code(value: object, judged: ExitCode) -> ExitCode:

@@ -104,6 +104,8 @@ def _counted(count: int, outcome: str) -> str:
 def _word(code: ExitCode, counts: Counter[str]) -> str:
     if code is ExitCode.OK and counts.total() and counts[NO_BASELINE] == counts.total():
         return NO_BASELINE
+    if code is ExitCode.REGRESSION and not counts[VerdictKind.REGRESSION.value]:
+        return "failed"
     words = {
         ExitCode.OK: "ok",
         ExitCode.REGRESSION: VerdictKind.REGRESSION.value,

@@ -80,7 +80,7 @@ class FakeMeasure:
     `cases` are by test, `names` the entries of the speeds by test where they differ from it.
 
     `calls` tells which tests were measured in which folder, with timing or without; `keywords` are
-    the tests that a keyword selects.
+    the tests that a keyword selects, `failed` those that fail without a record, with the reason.
     """
 
     between: float = 0.0006
@@ -92,6 +92,7 @@ class FakeMeasure:
     names: Mapping[str, str] = field(default_factory=dict)
     calls: list[tuple[str, tuple[str, ...] | None, bool]] = field(default_factory=list)
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, folder: Path, task: Task, journal: Path) -> Measured:
         if task.keyword is not None:
@@ -112,9 +113,12 @@ class FakeMeasure:
         ]
         absent = tuple(test for test in task.tests or () if test not in speeds)
         if not task.timing:
-            return Measured(absent=absent)
+            return Measured(absent=absent, failed=self.failed)
+        good = [test for test in wanted if test not in self.failed]
         return Measured(
-            tuple(self._envelope(test, speeds[test], number) for test in wanted), absent
+            tuple(self._envelope(test, speeds[test], number) for test in good),
+            absent,
+            self.failed,
         )
 
     def _envelope(self, test: str, slowness: float, number: int) -> Envelope:

@@ -138,6 +138,29 @@ def test_only_what_a_keyword_selects_is_measured_and_the_rest_has_not_vanished(
     assert not report()["facts"]["complete"]
 
 
+@pytest.mark.parametrize("failing", [(project.ADD,), (project.ADD, project.RELU)])
+def test_a_test_that_fails_without_a_record_fails_the_whole(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, failing: tuple[str, ...]
+) -> None:
+    no_processes.failed = dict.fromkeys(failing, "1 of 8 elements wrong @everyone ::error::")
+    answer = bandwatch("ci", "--quick")
+    assert answer.code == 1
+    assert f"{project.ADD} failed: 1 of 8 elements wrong" in " ".join(answer.out.split())
+    assert report()["facts"]["verdict"] == "failed"
+    assert report()["exit_code"] == 1
+
+
+def test_a_thousand_failed_tests_leave_a_short_report(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    no_processes.failed = {f"perf/test_perf.py::test_{n}": "x" * 2000 for n in range(1000)}
+    answer = bandwatch("ci")
+    assert answer.code == 1
+    assert "1000 tests failed" in answer.out
+    assert "990 more failed tests" in answer.out
+    assert len((OUT / "comment.md").read_text()) < 20_000
+
+
 def test_uncommitted_changes_are_judged_against_the_commit_below(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
