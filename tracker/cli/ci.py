@@ -114,7 +114,8 @@ def command(
     turns with the base instead. The folder of --out has the records, report.json, report.html,
     junit.xml and comment.md afterwards. Interrupted, the same call goes on where it stopped.
 
-    Exit codes: 0 no regression, 1 regression or failed test, 3 undecided or nothing measured, 4 unfit.
+    Exit codes: 0 no regression, 1 regression or failed test, 3 undecided or nothing measured, 4
+    unfit environment.
 
     Example: bandwatch ci --quick
     """
