@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -12,14 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from perftests.harness.energy import EnergyError, Power
-from perftests.harness.workload import Inputs, Workload
 from perftests.studies import resnet_report
-from perftests.studies.frame import Findings, Scope, Study, missing, reason_of
+from perftests.studies.frame import (
+    Findings,
+    Scope,
+    Study,
+    attempted,
+    measured_rows,
+    missing,
+    reason_of,
+)
 from perftests.studies.kept import Timed, keep
-from perftests.studies.resnet_arithmetic import Folded, Fused, Stock, prepare
-from perftests.studies.resnet_bound import DEVIATIONS, Rough, expected
+from perftests.studies.resnet_arithmetic import Folded, Fused, Stock
+from perftests.studies.resnet_bound import DEVIATIONS
 from perftests.studies.resnet_loop import Busy, Load, busy, idle_power, iteration_times, loaded
-from perftests.studies.resnet_model import RESNET50, Plan, ResNet, build, macs
+from perftests.studies.resnet_model import RESNET50, Plan, ResNet
+from perftests.studies.resnet_problem import Problem, channels_first
 from perftests.studies.resnet_report import STOCK, UNITS, Measured, published_rows
 from perftests.studies.tables import Section
 
@@ -30,8 +37,9 @@ if TYPE_CHECKING:
 
 IMAGES, SIZE = 64, 224
 SMALL_IMAGES, SMALL_SIZE = 2, 64
-SEED = 20261129
-ENOUGH_S = 45.0
+FEW_IMAGES = 4
+"""A batch whose kernels are shorter than the host needs to launch them, on a large GPU."""
+ENOUGH_S = 40.0
 """After this no further way is begun that must be compiled first."""
 CLAIM = (
     "Fusing elementwise steps brings a ResNet-50 iteration from 58 to 41 ms (-29 %), GPU "
@@ -100,80 +108,6 @@ class Graphed:
         return self._logits
 
 
-class Problem:
-    """The model at a batch and image size, in fp16 on a device, and in fp32 as its reference."""
-
-    def __init__(self, scope: Scope, plan: Plan, images: int, size: int) -> None:
-        self.device, self.images, self.size, self.plan = scope.device, images, size, plan
-        exact = build(plan, SEED)
-        self.exact = copy.deepcopy(exact).to(scope.device)
-        self.model = exact.half().to(scope.device)
-        self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        prepare(self.model)
-        self.flop = 2 * macs(plan, size) * images
-        self.sample = channels_first(self.make_images(SEED)[0])
-        self._known: tuple[torch.Tensor, bool, Rough] | None = None
-
-    def make_images(self, seed: int) -> Inputs:
-        """Return normal images [N, H, W, 3] in fp16."""
-        generator = torch.Generator(device=self.device).manual_seed(seed)
-        shape = (self.images, self.size, self.size, 3)
-        return (torch.randn(shape, generator=generator, device=self.device).half(),)
-
-    def expected(self, images: torch.Tensor, *, folded: bool) -> Rough:
-        """Return logits and variances for images [N, H, W, 3], remembered for the last ones."""
-        known = self._known
-        if known is None or known[0] is not images or known[1] != folded:
-            found = expected(self.exact, channels_first(images), folded=folded)
-            self._known = known = (images, folded, found)
-        return known[2]
-
-    def workload(self, way: Way, call: Callable[[torch.Tensor], torch.Tensor]) -> Workload:
-        """Return one way to run the model as a workload for the chain of trust."""
-
-        def launch(inputs: Inputs, out: torch.Tensor) -> None:
-            with torch.no_grad():
-                out.copy_(call(channels_first(inputs[0])))
-
-        def bound(inputs: Inputs) -> torch.Tensor:
-            variance = self.expected(inputs[0], folded=way.folded).variance
-            return DEVIATIONS * variance.double().sqrt()
-
-        return Workload(
-            kernel=name_of(self.plan),
-            implementation=way.name.replace(", ", "_").replace(".", "_").replace(" ", "_"),
-            launch=launch,
-            make_inputs=self.make_images,
-            reference=lambda inputs: self.expected(inputs[0], folded=way.folded).value.double(),
-            output_shape=(self.images, self.plan.classes),
-            output_dtype=torch.float16,
-            bytes_moved=self.bytes_moved,
-            flop=self.flop,
-            bound=bound,
-            shape=(self.images, 3, self.size, self.size),
-            specials=False,
-            source_file="perftests/studies/resnet.py",
-            inputs_key=("resnet", self.images, self.size, way.folded, self.device),
-            allocates="a model allocates its activations",
-        )
-
-    @property
-    def bytes_moved(self) -> int:
-        """Images, parameters and logits, each once: activations are the network's own affair."""
-        values = self.sample.numel() + self.images * self.plan.classes
-        return 2 * (values + sum(int(each.numel()) for each in self.model.parameters()))
-
-
-def channels_first(images: torch.Tensor) -> torch.Tensor:
-    """Return images [N, H, W, C] as [N, C, H, W] without a copy: channels last in memory."""
-    return images.permute(0, 3, 1, 2)
-
-
-def name_of(plan: Plan) -> str:
-    """Return the kernel's name in the record."""
-    return "resnet50" if plan == RESNET50 else "resnet"
-
-
 def run(scope: Scope) -> Findings:
     """Measure every way and hold each against fp32."""
     images, size = (SMALL_IMAGES, SMALL_SIZE) if scope.small else (IMAGES, SIZE)
@@ -193,6 +127,7 @@ def study(scope: Scope, plan: Plan, images: int, size: int) -> Findings:
                 found.append(Measured(way.name, why="the study's time was up"))
                 continue
             found.append(_measured(scope, problem, way, powered=idle is not None))
+        few = attempted("With few images", lambda: _few(scope, problem)) if scope.gpu else None
     rows = resnet_report.rows(found, images, problem.flop, idle)
     failed = [each for each in found if not each.seconds]
     if not rows:
@@ -202,10 +137,14 @@ def study(scope: Scope, plan: Plan, images: int, size: int) -> Findings:
         facts = scope.facts()["environment"]
         beside = published_rows(rows, str(facts["gpu_model"]), facts["power_limit_w"])
         sections.append(Section("Published beside ours", _BESIDE, beside))
+    if few is not None:
+        sections.append(few)
     sections += [missing(each.name, each.why or "unknown") for each in failed]
     if no_power is not None:
         sections.append(missing("Power and efficiency", no_power))
     told = resnet_report.verdict(rows, failed, gpu=scope.gpu)
+    if few is not None:
+        told += resnet_report.told_few(measured_rows(few), FEW_IMAGES)
     return Findings(tuple(sections), told, lambda figure: resnet_report.draw(figure, rows))
 
 
@@ -237,20 +176,49 @@ def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Mea
     try:
         with _on(bench), torch.no_grad():
             began = time.perf_counter()
-            call = way.make(problem.sample)
-            call(problem.sample)
+            call = way.make(channels_first(problem.sample))
+            call(channels_first(problem.sample))
             bench.device.synchronize()
             first_s = time.perf_counter() - began
-        outcome = scope.measure(problem.workload(way, call))
+        outcome = scope.measure(problem.workload(way.name, call, folded=way.folded))
         with _on(bench), torch.no_grad():
-            seconds = iteration_times(partial(call, problem.sample), bench)
-            seen, load = _watched(partial(call, problem.sample), bench, powered=powered)
+            seconds = iteration_times(partial(call, channels_first(problem.sample)), bench)
+            seen, load = _watched(
+                partial(call, channels_first(problem.sample)), bench, powered=powered
+            )
     except Exception as error:  # noqa: BLE001 - the other ways go on
         return Measured(way.name, why=reason_of(error))
     _keep(scope, problem, way, seconds, load)
     gpu_s = median(outcome.seconds) if scope.gpu else None
     ratio = outcome.result["correctness"]["worst_ratio"]
     return Measured(way.name, seconds, first_s, gpu_s, ratio, seen, load)
+
+
+def _few(scope: Scope, problem: Problem) -> Section:
+    """Measure a batch so small that the host is the limit, each way that needs no compiler."""
+    bench, small = scope.session.bench(scope.device), problem.of(FEW_IMAGES)
+    found = []
+    for way in ways(problem.model, gpu=scope.gpu):
+        if way.compiles:
+            continue
+        with _on(bench), torch.no_grad():
+            images = channels_first(small.sample)
+            call = way.make(images)
+            rough = small.expected(small.sample, folded=way.folded)
+            error = (call(images).float() - rough.value).abs() / rough.variance.sqrt()
+            worst = float(error.max()) / DEVIATIONS
+            if not worst <= 1:
+                found.append(Measured(way.name, why=f"its error is {worst:.3g} of the bound"))
+                continue
+            call = partial(call, images)
+            seconds = iteration_times(call, bench)
+            found.append(Measured(way.name, seconds, of_bound=worst, busy=busy(call, bench)))
+    rows = resnet_report.rows(found, FEW_IMAGES, small.flop, None)
+    how = (
+        f"The same with {FEW_IMAGES} images, whose kernels are shorter than the host needs to "
+        "launch them one by one; outputs held against the same bound"
+    )
+    return Section("With few images", how, rows, UNITS)
 
 
 @contextmanager
@@ -274,7 +242,7 @@ def _keep(
     scope: Scope, problem: Problem, way: Way, seconds: list[float], load: Load | None
 ) -> None:
     """Keep the iterations for the store; the chain of trust has passed their output."""
-    described = problem.workload(way, lambda images: images)
+    described = problem.workload(way.name, lambda images: images)
     energy: dict[str, float | None] | None = None
     if load is not None:
         energy = {

@@ -18,11 +18,13 @@ from perftests.studies.resnet_arithmetic import Folded, Fused, Stock, prepare
 from perftests.studies.resnet_bound import DEVIATIONS, expected
 from perftests.studies.resnet_loop import Busy, Load, covered
 from perftests.studies.resnet_model import RESNET50, Plan, ResNet, build, macs
+from perftests.studies.resnet_problem import Problem
 from perftests.studies.resnet_report import (
     Measured,
     draw,
     published_rows,
     rows,
+    told_few,
     verdict,
 )
 
@@ -153,6 +155,22 @@ def test_on_a_cpu_the_study_runs_small_says_so_and_keeps_every_way(
     ]
     assert findings.draw is not None
     picture(findings.draw, tmp_path / "resnet.png")
+
+
+def test_a_small_batch_is_held_against_the_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resnet, "busy", lambda _call, _bench: Busy(1e-4, 100))
+    monkeypatch.setattr(resnet_loop, "_WITHIN_S", 0.01)
+    scope = Scope(Session(Settings(max_seconds=0.02, max_samples=4)), torch.device("cpu"), True)
+    problem = Problem(scope, TINY, 2, 32)
+    found = resnet._few(scope, problem).rows
+    assert [row["way"] for row in found] == ["stock", "fused", "folded"]
+    assert all(0 < float(row["worst error of bound"]) < 1 for row in found)
+    assert problem.of(6).flop == 3 * problem.flop
+    unit = next(problem.model.bottlenecks()).third
+    unit.shift = torch.zeros_like(unit.shift)
+    assert [row["way"] for row in resnet._few(scope, problem).rows] == ["stock", "folded"]
+    told = told_few(found, 4)
+    assert "With 4 images a kernel runs in" in told
 
 
 def test_a_way_that_fails_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
