@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from perftests.studies.frame import Scope
 
 _F32, _F16, _BF16, _U8 = torch.float32, torch.float16, torch.bfloat16, torch.uint8
+_HALVES = (_F16, _BF16)
 FORMS = (
     Form("divided"),
     Form("divided", fast=True),
@@ -34,7 +35,7 @@ FORMS = (
     Form("folded", fast=True),
     *(
         Form(kernel, half, half)
-        for half in (_F16, _BF16)
+        for half in _HALVES
         for kernel in ("divided", "folded", "half_divided", "half_folded")
     ),
     Form("divided", _U8),
@@ -110,6 +111,10 @@ def accuracy(device: torch.device, pixels: int, kind: str) -> Section:
         out = torch.empty(x.shape, dtype=form.target, device=device)
         form(x, out)
         found = errors(out, form.expected(x), form.magnitude(x), form.bound(x))
+        if form.source in _HALVES:
+            wide = inputs_of(Form(form.kernel), pixels, device, kind)
+            error = (out.double() - form.expected(wide)).abs() / form.magnitude(wide)
+            found["max error, x's own rounding too"] = float(error.max()) / UNIT
         rows.append({**_named(form), **found})
     missing = "".join(f"; left out: {reason}" for reason in sorted(left_out))
     how = (

@@ -102,9 +102,16 @@ def _of_halves(rows: Sequence[Row]) -> str:
         more = _number(narrow, "max error") / _number(wide, "max error")
         told.append(
             f"{half} costs {_number(wide, 'max error'):.0f} units when only x and y are narrow "
-            f"(the rounding of y) and {more:.1f} times that when the arithmetic is narrow too"
+            f"(the rounding of y{_own_rounding(wide)}) and {more:.1f} times that when the "
+            "arithmetic is narrow too"
         )
     return f"{'; '.join(told)}." if told else ""
+
+
+def _own_rounding(row: Row) -> str:
+    """Return what the rounding of x adds, where it was measured."""
+    name = "max error, x's own rounding too"
+    return f"; {_number(row, name):.0f} with that of x" if name in row else ""
 
 
 def _number(row: Row, name: str) -> float:

@@ -100,7 +100,7 @@ def drawing(rows: Sequence[Row], pairs: Sequence[Row]) -> Draw:
             capsize=4,
             label="above idle",
         )
-        names = [f"{row['kernel']}\n{row['implementation']}".replace("_t", "\nt") for row in known]
+        names = [f"{row['kernel']}\n{row['implementation']}".replace("_", "\n") for row in known]
         energies.set_xticks(list(at), names, fontsize=8)
         energies.set_ylabel("J/GB; bars: two standard errors")
         energies.set_title("Energy of a gigabyte: filled above idle, outlined whole")
@@ -122,4 +122,5 @@ def _draw_saved(axes: Any, pairs: Sequence[Row]) -> None:
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.set_xticks(range(len(pairs)), [str(row["kernel"]).replace("_", "\n") for row in pairs])
     axes.set_ylabel("% saved by the vector kernel")
-    axes.legend(fontsize=8)
+    axes.margins(y=0.22)  # room for the legend above the bars
+    axes.legend(fontsize=8, loc="upper left")

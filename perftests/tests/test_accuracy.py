@@ -146,6 +146,10 @@ def test_a_small_run_on_the_cpu_fills_tables_store_and_picture(
     found = accuracy.run(scope)
     errors_of, _near, times, ours, _code = found.sections
     assert len(errors_of.rows) == len([f for f in FORMS if not f.fast])
+    named_rows = {(r["form"], r["x"], r["arithmetic"]): r for r in errors_of.rows}
+    half = named_rows["folded", "float16", "float32"]
+    own, both = float(half["max error"]), float(half["max error, x's own rounding too"])
+    assert own < both < 3 * own
     assert f"left out: {FAST_MATH} is an option of the GPU's compiler" in errors_of.how
     assert {r["implementation"] for r in ours.rows} >= {"torch_eager", "cuda_vector"}
     assert len(times.rows) == 2
