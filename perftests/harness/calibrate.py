@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _STEPS_AN_OCTAVE = 6
 """Sizes that agree to 1 part in 2^6 share a calibration."""
 _UNIT_BYTES = 512
+_VECTOR_BYTES = 16
 _DEVICE_TO_DEVICE = 3
 _WARM_SECONDS = 0.002
 _WARM_CAP_SECONDS = 0.2
@@ -169,6 +170,15 @@ def _cuda_candidates(
             partial(kernels.copy, source, target, size, vectors=4) for source, target in addresses
         ],
     }
+
+
+def copy_launches(
+    device: CudaDevice, total_bytes: int
+) -> tuple[dict[str, Callable[[], object]], list[torch.Tensor]]:
+    """Return each contender's copy that moves `total_bytes` in all, and the arrays, to be kept."""
+    each = total_bytes // 2 // _VECTOR_BYTES * _VECTOR_BYTES
+    pair = [torch.rand(each // 4, dtype=torch.float32, device=device.device) for _ in range(2)]
+    return {name: one for name, (one,) in _cuda_candidates(device, "copy", [pair]).items()}, pair
 
 
 def theoretical_bandwidth(memory_clock_hz: float, bus_width_bits: int) -> float:

@@ -36,7 +36,7 @@ class Turned:
 
 
 def midmean(samples_s: Sequence[float]) -> float:
-    """Return the mean of the middle half: as robust as the median, and finer than a timer's step."""
+    """Return the mean of the middle half: robust as a median, and finer than a timer's step."""
     ordered = np.sort(np.asarray(samples_s, dtype=np.float64))
     cut = len(ordered) // 4
     return float(ordered[cut : len(ordered) - cut].mean())

@@ -6,9 +6,11 @@ import pytest
 
 from kernels.registry import get
 from perftests.studies import roof
-from perftests.studies.roof import Measured, judged
 from perftests.studies.roof_cells import GROUPS, OURS, SIZES_MIB, Cell, Goal
+from perftests.studies.roof_judged import WITHIN, at_least, judged, worst
+from perftests.studies.roof_measured import Measured, Ratio, copied_bytes, ratio_of
 from perftests.studies.tables import Section
+from perftests.studies.turns import Turned
 
 CELLS = [cell for group in GROUPS.values() for cell in group()]
 
@@ -18,10 +20,17 @@ def cell(group: str, label: str, mib: float) -> Cell:
     return found
 
 
-def found(ours_us: float, **peers_us: float) -> Measured:
-    """Return times in us of a problem that moves 8 MB where the copy does 4 TB/s: 2 us."""
-    seconds = {name: us * 1e-6 for name, us in {**peers_us, OURS: ours_us}.items()}
-    return Measured(seconds, {}, 8_000_000, 4e12, "kernel", driver_s=2.2e-6)
+def found(
+    ours_us: float, *, aligned_us: float | None = None, error: float = 0.0, **peers_us: float
+) -> Measured:
+    """Return times in us of a problem that moves 8 MB where the copy takes 2 us, relative errors."""
+    times = {
+        name: Turned(us * 1e-6, us * 1e-6 * error)
+        for name, us in {**peers_us, OURS: ours_us}.items()
+    }
+    copies = {"kernel": Turned(2e-6, 0.0), "driver": Turned(2.2e-6, 0.0)}
+    aligned = None if aligned_us is None else Turned(aligned_us * 1e-6, 0.0)
+    return Measured(times, {}, 8_000_000, 8_000_000, copies, aligned)
 
 
 def test_every_implementation_exists_and_ours_is_last() -> None:
@@ -46,9 +55,9 @@ def test_cells_move_what_their_size_says() -> None:
 
 
 def test_the_copy_beside_a_cell_has_an_array_of_its_size() -> None:
-    assert roof.copied_bytes(cell("add", "add float32", 256), 3 << 28) == 2 << 28
-    assert roof.copied_bytes(cell("relu", "relu float32", 256), 2 << 28) == 2 << 28
-    assert roof.copied_bytes(cell("others", "convert float32 float16", 256), 384 << 20) == 384 << 20
+    assert copied_bytes(cell("add", "add float32", 256), 3 << 28) == 2 << 28
+    assert copied_bytes(cell("relu", "relu float32", 256), 2 << 28) == 2 << 28
+    assert copied_bytes(cell("others", "convert float32 float16", 256), 384 << 20) == 384 << 20
 
 
 @pytest.mark.parametrize(
@@ -61,6 +70,19 @@ def test_a_goal_and_the_best_peer_both_count(ours: float, torch: float, reached:
     assert row["best peer"] == "torch"
 
 
+def test_what_misses_by_less_than_its_error_is_said_to() -> None:
+    assert at_least(Ratio(0.999, 0.0006), 1.0) == WITHIN
+    assert at_least(Ratio(0.999, 0.0004), 1.0) is False
+    assert at_least(Ratio(1.0, 0.1), 1.0) is True
+    assert (worst([True, WITHIN]), worst([WITHIN, False]), worst([])) == (WITHIN, False, True)
+    both = ratio_of(Turned(3.0, 0.03), Turned(4.0, 0.0))
+    assert both.value == 0.75
+    assert both.error == pytest.approx(0.0075)
+    close = judged(cell("relu", "relu float32", 256), found(2.005, torch=2.1, error=0.002))
+    assert close["reached"] == WITHIN
+    assert close["of copy"] == "0.9975 ± 0.0020"
+
+
 def test_the_drivers_copy_may_stand_for_a_faster_copy_kernel() -> None:
     middle = cell("relu", "relu float32", 16)
     assert judged(middle, found(2.05, torch=2.1))["reached"] is True  # 2.2 / 2.05 = 1.07
@@ -69,8 +91,8 @@ def test_the_drivers_copy_may_stand_for_a_faster_copy_kernel() -> None:
 
 def test_goals_against_other_times() -> None:
     odd = cell("odd lengths", "relu float32 odd length", 256)
-    assert judged(odd, found(2.0, torch=2.0), aligned_s=1.995e-6)["reached"] is True
-    assert judged(odd, found(2.0, torch=2.0), aligned_s=1.98e-6)["reached"] is False
+    assert judged(odd, found(2.0, torch=2.0, aligned_us=1.995))["reached"] is True
+    assert judged(odd, found(2.0, torch=2.0, aligned_us=1.98))["reached"] is False
     assert judged(odd, found(2.0, torch=2.0))["reached"] is False
     large = next(iter(GROUPS["fused_transform"]()))
     times = {"torch_compile": 4.0, "torch_folded_compile": 3.95, "triton": 2.0}
@@ -79,7 +101,7 @@ def test_goals_against_other_times() -> None:
 
 
 def test_a_cell_without_our_time_is_not_reached() -> None:
-    broken = Measured({"torch": 2e-6}, {OURS: "broken link"}, 8_000_000, 4e12, "kernel")
+    broken = Measured({"torch": Turned(2e-6, 0.0)}, {OURS: "broken link"}, 8_000_000, 8_000_000)
     row = judged(Cell("relu", CELLS[0].case, 1, ("torch", OURS), Goal(copy=1.0)), broken)
     assert row["reached"] is False
     assert row["note"] == "broken link"
@@ -95,8 +117,9 @@ def test_the_table_is_written(tmp_path: Path) -> None:
     assert path.name == "roof-nvidia-test.md"
     assert "1 of 1 cells" in text
     assert (
-        "| relu float32 | 256 | 2.00 | 4.000 | 1.000 | >= 1 | torch | 2.10 | -4.8% | yes |" in text
-    )
+        "| relu float32 | 256 | 2.00 | 4.000 | 1.0000 ± 0.0000 | >= 1 | torch | 2.10 "
+        "| -4.8% ± 0.0% | yes |"
+    ) in text
     assert (tmp_path / "roof-nvidia-test.json").exists()
 
 

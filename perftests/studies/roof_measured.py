@@ -1,0 +1,173 @@
+"""One cell of the roof study: everything in it checked by the chain, then timed in random turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import hypot, prod
+from typing import TYPE_CHECKING
+
+from perftests.studies.roof_cells import OURS, Cell
+from perftests.studies.turns import Turned, in_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import torch
+
+    from kernels.cases import Case
+    from perftests.harness.session import Bench, Session
+    from perftests.harness.workload import Workload
+
+TURNS_S = 0.05
+"""Wall time of each candidate's turns together; large launches take a little more."""
+ALIGNED = "aligned"
+DRIVER = "driver"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quotient of two times with its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times by implementation, failures by implementation, and the copies' times beside them.
+
+    `copied` are the bytes that each copy moves in all; `aligned` is our time on one element more.
+    """
+
+    times: Mapping[str, Turned]
+    failures: Mapping[str, str]
+    moved: int
+    copied: int
+    copies: Mapping[str, Turned] = field(default_factory=dict)
+    aligned: Turned | None = None
+
+    @property
+    def copy_source(self) -> str:
+        """The fastest copy."""
+        return min(self.copies, key=lambda name: self.copies[name].seconds)
+
+    @property
+    def copy_bytes_per_s(self) -> float:
+        """The rate of the fastest copy."""
+        return self.copied / self.copies[self.copy_source].seconds
+
+    def of_copy(self, name: str, source: str | None = None) -> Ratio:
+        """Return an implementation's rate over the fastest copy's, or over that of `source`."""
+        ratio = ratio_of(self.copies[source or self.copy_source], self.times[name])
+        scale = self.moved / self.copied
+        return Ratio(ratio.value * scale, ratio.error * scale)
+
+
+def ratio_of(above: Turned, below: Turned) -> Ratio:
+    """Return the quotient of two times; their errors are independent."""
+    value = above.seconds / below.seconds
+    relative = hypot(above.error_s / above.seconds, below.error_s / below.seconds)
+    return Ratio(value, value * relative)
+
+
+def measure_cell(cell: Cell, session: Session) -> Measured:
+    """Measure every implementation of a cell that runs here."""
+    import torch
+
+    device = torch.device("cuda", 0)
+    works, failures = _trusted(cell, session, device)
+    if OURS not in works:
+        return Measured({}, failures, 0, 0)
+    moved = works[OURS].bytes_moved
+    copied = copied_bytes(cell, moved)
+    bench = session.bench(device)
+    with bench.lock.alone(), bench.device.stream():
+        times = _timed(cell, works, copied, session, bench)
+    copies = {name: t for (kind, name), t in times.items() if kind == "copy"}
+    return Measured(
+        {name: t for (kind, name), t in times.items() if kind == "kernel"},
+        failures,
+        moved,
+        copied,
+        copies,
+        times.get((ALIGNED, OURS)),
+    )
+
+
+def _trusted(
+    cell: Cell, session: Session, device: torch.device
+) -> tuple[dict[str, Workload], dict[str, str]]:
+    """Return what went through the chain of trust, and why the rest did not."""
+    from kernels.registry import get
+    from perftests.harness.chain import measure
+    from perftests.suite import workload
+
+    works: dict[str, Workload] = {}
+    failures: dict[str, str] = {}
+    for name in cell.names:
+        implementation = get(cell.case.kernel, name)
+        reason = implementation.unavailable(device, cell.case.torch_dtype)
+        if reason is None:
+            work = workload(implementation, cell.case, device)
+            broken = measure(work, session).broken
+            reason = None if broken is None else str(broken)
+        if reason is None:
+            works[name] = work
+        else:
+            failures[name] = reason
+    return works, failures
+
+
+def _timed(
+    cell: Cell, works: Mapping[str, Workload], copied: int, session: Session, bench: Bench
+) -> dict[tuple[str, str], Turned]:
+    from kernels.registry import get
+    from perftests.harness.calibrate import copy_launches
+    from perftests.suite import workload
+
+    launches: dict[tuple[str, str], list[Callable[[], object]]] = {}
+    kept = [_placed(works, session, launches, "kernel")]
+    if cell.goal is not None and ALIGNED in cell.goal.of:
+        longer = workload(get(cell.case.kernel, OURS), _longer(cell.case), bench.device.device)
+        kept.append(_placed({OURS: longer}, session, launches, ALIGNED))
+    copies, arrays = copy_launches(bench.device, copied)  # type: ignore[arg-type]
+    kept.append(arrays)
+    launches |= {("copy", name): [launch] for name, launch in copies.items()}
+    found = in_turns(bench, launches, TURNS_S)
+    kept.clear()
+    return found
+
+
+def _placed(
+    works: Mapping[str, Workload],
+    session: Session,
+    launches: dict[tuple[str, str], list[Callable[[], object]]],
+    kind: str,
+) -> object:
+    """Add a launch of each workload on one set of buffers, which is returned."""
+    from perftests.harness.buffers import allocate
+
+    first = next(iter(works.values()))
+    values = session.oracle.truth(first, session.settings.seed).values
+    (buffers,) = allocate(first, values)
+    buffers.load(values)
+    for name, work in works.items():
+        call = partial(work.launch, buffers.input_tensors, buffers.output_tensor)
+        launches[kind, name] = [call]
+    return buffers
+
+
+def _longer(case: Case) -> Case:
+    return replace(case, shape=(case.shape[0] + 1, *case.shape[1:]))
+
+
+def copied_bytes(cell: Cell, moved: int) -> int:
+    """Return the bytes that the copy beside a cell moves: those of an array of the same size.
+
+    A kernel of one input moves as many itself; one of several is set against the copy of one.
+    """
+    from kernels.registry import definition
+
+    several = len(definition(cell.case.kernel).inputs) > 1
+    return 2 * prod(cell.case.shape) * cell.case.torch_dtype.itemsize if several else moved
