@@ -56,8 +56,8 @@ def _of_folding(rows: Sequence[Row], near_rows: Sequence[Row]) -> str:
         f"{start} in fp32: its largest error is {_number(folded, 'max error'):.2f} units of 2^-24 "
         f"of the operands' magnitude, {ratio:.1f} times that of dividing, and {near:.1f} times as "
         f"large close to the mean ({_number(near_folded, 'median ULP'):.0f} ULP in the median "
-        f"against {_number(near_divided, 'median ULP'):.0f}), where dividing subtracts without "
-        f"an error and folding rounds the bias; "
+        f"against {_number(near_divided, 'median ULP'):.0f})"
+        f"{', where a subtraction is exact and a bias was rounded' if near > _LOSS else ''}; "
         f"{'it stays' if within <= 1 else 'it does not stay'} within the bound ({within:.2f} of "
         "it)."
     )
