@@ -16,7 +16,8 @@ from tracker.sides import Earlier, Side
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
-from tracker.verdict import Verdict, judge
+from tracker.verdict import Policy, Verdict, judge
+from tracker.watch import combine, line_of_case, watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ def judge_run(
         _judge_case(result, run, pick, past, settings)
         for result, pick in zip(measured, picked, strict=True)
     ]
+    if _on_a_line(run):
+        judged = _watched(judged, run, picked, past, settings)
     judged += [
         settings.judged(_side(past.result(seen), seen.info, _rule(seen.info)), None, None)
         for seen in gone
@@ -147,6 +150,10 @@ class _Settings:
         policy, overrides = self.thresholds.for_case(side.result.case, self.today)
         remarks = (*told, *(override.told() for override in overrides))
         return Judged(judge(base, head, policy), result, remarks)
+
+    def policy(self, case: Case) -> Policy:
+        """Return what counts as a change of a case."""
+        return self.thresholds.for_case(case, self.today)[0]
 
 
 def _line(store: Store, run: RunInfo, ancestors: Sequence[str] | None) -> Sequence[str] | None:
@@ -266,6 +273,39 @@ def _side(
         history=history,
         rule=rule,
     )
+
+
+def _on_a_line(run: RunInfo) -> bool:
+    """Whether a run is the next of a series: of a commit, clean, and of no pull request."""
+    return run.sha is not None and not run.checkout.dirty and fork_of(run.checkout) is None
+
+
+def _watched(
+    judged: list[Judged],
+    run: RunInfo,
+    picked: Sequence[_Picked],
+    past: Past,
+    settings: _Settings,
+) -> list[Judged]:
+    """Return the verdicts with what the monitor adds to them."""
+    lines = {}
+    for number, (item, pick) in enumerate(zip(judged, picked, strict=True)):
+        if item.result is not None and not pick.same_commit(run):
+            seen = past.of(item.result.case.fingerprint)
+            line = line_of_case(seen, item.result, run.device.uuid, run.sha or "", pick.repeats)
+            if line is not None:
+                lines[number] = line
+    policies = {n: settings.policy(judged[n].verdict.case) for n in lines}
+    found = dict(watch(lines, policies))
+    changed = {n: lines[n].before[v.change_at - 1] for n, v in found.items() if v.change_at}
+    past.load(changed.values())
+    for number, said in found.items():
+        item, seen_before = judged[number], changed.get(number)
+        if item.result is not None:
+            code = past.result(seen_before).code_fingerprint if seen_before else None
+            verdict = combine(item.verdict, said, lines[number], code, item.result)
+            judged[number] = replace(item, verdict=verdict)
+    return judged
 
 
 def _gone(measured: Sequence[Result], last: RunInfo, past: Past) -> list[Seen]:

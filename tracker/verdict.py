@@ -46,6 +46,7 @@ class Verdict:
     `effect` and `interval` are relative changes of bandwidth, None where nothing could be compared.
     `metric` is what decided: "time", or "copy fraction" between two boards. `detectable` is the
     smallest loss that this comparison would have shown. `more_runs` of head would decide it.
+    `worth_repeating`: not suspicious enough to tell, and a fresh process more would make it surer.
     """
 
     case: Case
@@ -61,6 +62,7 @@ class Verdict:
     more_runs: int | None = None
     baseline_rule: str = ""
     what_would_decide: str = ""
+    worth_repeating: bool = False
 
     def has(self, code: ReasonCode) -> bool:
         """Return whether the code is among the reasons."""

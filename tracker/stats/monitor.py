@@ -33,6 +33,8 @@ _ODD_RUN = 3.0
 _CLOSE = 0.6
 _SURE_DRIFT = 4.0
 _TINY = 1e-300
+# False alarms a run of a steady Gaussian series (`bandwatch evaluate --synthetic`).
+_CALLED = 1.6e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class MonitorVerdict:
 
     `effect` and its 99 % `interval` are relative to the level before; `change_at` counts the runs
     fed, from 0, and names the first run of a new level; `repeats` are the extra runs asked for.
+    `p_value` of a change is the chance that a steady series looks like it at any one run.
+    `worth_repeating`: with `remeasure` the run would have been measured again.
     """
 
     kind: VerdictKind
@@ -51,6 +55,7 @@ class MonitorVerdict:
     change_at: int | None = None
     noise: float | None = None
     repeats: tuple[float, ...] = ()
+    worth_repeating: bool = False
 
 
 class Monitor:
@@ -146,6 +151,7 @@ class Monitor:
         )
         if shift.margin[0] >= 0 and self._matters(shift):
             return self._called(shift, sign, level, expected[sign], remeasure)
+        suspicious = False
         for side, trigger in ((self._loss, LOSS_TRIGGER), (-self._loss, GAIN_TRIGGER)):
             # Fresh runs show for themselves whether the noise is larger than it was.
             standard = self._standard(expect(level, side, self._known, restless=False))
@@ -153,11 +159,12 @@ class Monitor:
             if remeasure is not None and score >= trigger:
                 again = repeat(self._values[-1], side, standard, remeasure)
                 return self._measured_again(again, standard, expected[side])
+            suspicious |= score >= trigger
             if score >= _ODD_RUN:
                 return self._odd(shift, level, f"this run alone stands out (score {score:.1f})")
         if shift.margin[0] >= -_CLOSE and self._matters(shift):
             return self._odd(shift, level, f"the last {shift.window[0]} runs are close to a change")
-        return self._quiet(shift, level)
+        return replace(self._quiet(shift, level), worth_repeating=suspicious)
 
     def _matters(self, shift: Shift) -> bool:
         return bool(abs(shift.shift[0]) >= self._minimal_effect * abs(shift.expected[0]))
@@ -196,7 +203,7 @@ class Monitor:
             tuple(reasons),
             effect,
             interval,
-            float(ndtr(-shift.score[0])),
+            _chance(float(shift.score[0]), float(shift.margin[0])),
             first,
             _noise(level),
             again.values if again else (),
@@ -235,7 +242,13 @@ class Monitor:
         why = Reason(ReasonCode.SUSPICIOUS, f"{text}: measure again, or wait for the next runs")
         chance = float(ndtr(-shift.score[0]))
         return MonitorVerdict(
-            VerdictKind.UNDECIDED, (why,), effect, interval, chance, noise=_noise(level)
+            VerdictKind.UNDECIDED,
+            (why,),
+            effect,
+            interval,
+            chance,
+            noise=_noise(level),
+            worth_repeating=True,
         )
 
     def _quiet(self, shift: Shift, level: Level) -> MonitorVerdict:
@@ -265,6 +278,15 @@ class Monitor:
         degrees = min(float(expected.degrees[0]), 40.0)
         self._known = Known(variance, degrees, float(expected.correlation[0]))
         self._values = values
+
+
+def _chance(score: float, margin: float) -> float:
+    """Return how often a steady series is called with such a score, a run.
+
+    At the bar it is what the simulations show; beyond it falls as the normal tail does.
+    """
+    bar = float(ndtr(-(score - margin)))
+    return _CALLED * float(ndtr(-score)) / bar if bar > 0 else 0.0
 
 
 def _undecided(reason: Reason) -> MonitorVerdict:
