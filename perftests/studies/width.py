@@ -192,7 +192,8 @@ def launch_of(dtype: str, mib: int, name: str) -> Callable[[], None]:
     device = torch.device("cuda", torch.cuda.current_device())
     case = _case(dtype, mib)
     a, b, out = (empty_at(case.shape, case.torch_dtype, device) for _ in range(3))
-    a.normal_(), b.normal_()
+    for tensor in (a, b):
+        tensor.normal_()
     return partial(get("add", name), a, b, out=out)
 
 
