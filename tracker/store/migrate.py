@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, inspect, select, text
 from sqlalchemy.engine import Connection
 
 from tracker.errors import StoreError
 from tracker.store.engine import WRITING
-from tracker.store.schema import Base
+from tracker.store.schema import Base, Meta
 
 VERSION_TABLE = "bandwatch_version"
 # Oldest first; a test keeps it equal to the scripts in migrations/versions.
 VERSIONS = ("0001",)
 HEAD = VERSIONS[-1]
+SCRIPTS = Path(__file__).parent / "migrations"
 # Any fixed number: processes that create one PostgreSQL store at once wait for each other.
 _LOCK = 7_202_605_811
 
@@ -26,8 +27,7 @@ def version_of(connection: Connection) -> str | None:
     """
     names = set(inspect(connection).get_table_names())
     if VERSION_TABLE in names:
-        row = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).first()  # noqa: S608 - a constant
-        return None if row is None else str(row[0])
+        return _version(connection)
     foreign = names if connection.dialect.name == "sqlite" else names & set(Base.metadata.tables)
     if foreign:
         raise StoreError(
@@ -35,6 +35,21 @@ def version_of(connection: Connection) -> str | None:
             "expected a Bandwatch store or an empty database; choose another file or schema"
         )
     return None
+
+
+def _version(connection: Connection) -> str | None:
+    row = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).first()  # noqa: S608 - a constant
+    return None if row is None else str(row[0])
+
+
+def refuse_upgraded(connection: Connection) -> None:
+    """Raise StoreError where somebody upgraded the store since this process opened it.
+
+    To be asked by whoever holds the write lock, for which an upgrade waits.
+    """
+    version = _version(connection)
+    if version != HEAD:
+        refuse_unless_current(version or "unknown")
 
 
 def refuse_unless_current(version: str) -> None:
@@ -52,22 +67,25 @@ def refuse_unless_current(version: str) -> None:
     )
 
 
-def upgrade(engine: Engine, target: str = HEAD) -> None:
-    """Bring a store or an empty database to `target`: every step or none, one process at once."""
+def upgrade(engine: Engine) -> None:
+    """Bring a store or an empty database to HEAD: every step or none, one process at once."""
     # Late: a store that is up to date never needs Alembic.
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(SCRIPTS))
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with _locked(engine) as connection:
         version = version_of(connection)
         if version is not None and version not in VERSIONS:
             refuse_unless_current(version)
+        if version is not None and connection.dialect.name == "postgresql":
+            # The write lock: who writes now is waited for, who writes next finds the new version.
+            connection.execute(select(Meta.id).with_for_update())
         config.attributes["connection"] = connection
-        command.upgrade(config, target)
+        command.upgrade(config, HEAD)
 
 
 @contextmanager

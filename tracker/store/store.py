@@ -142,7 +142,12 @@ class Store:
             # First of all, since on PostgreSQL this row is the write lock: writers take turns, and
             # revisions follow the order of commits.
             bumped = update(Meta).values(revision=Meta.revision + 1).returning(Meta.revision)
-            yield connection, connection.execute(bumped).scalar_one()
+            revision = connection.execute(bumped).scalar_one()
+            try:
+                migrate.refuse_upgraded(connection)
+            except StoreError as error:
+                raise StoreError(f"cannot write to {self.name}: {error}") from None
+            yield connection, revision
 
     def revision(self) -> int:
         """Return the counter that every write bumps; equal revisions mean equal content."""

@@ -120,7 +120,7 @@ def upgrade_store(address: str) -> Upgraded:
             return Upgraded(before, migrate.HEAD, None)
         saved = None
         if before is not None and before in migrate.VERSIONS and store.path is not None:
-            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
             saved = store.path.with_name(f"{store.path.name}.{before}-{stamp}.backup")
             backup(store, saved)
         with telling("upgrade the store", store.url):
