@@ -23,7 +23,7 @@ from tracker.lineage import fork_of, line_of
 from tracker.loop.ab import Bench, Contest, compare_commits
 from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError, Task
-from tracker.loop.judging import judge_session, scratch_store
+from tracker.loop.judging import earlier_runs, judge_session, scratch_store
 from tracker.loop.runs import to_runs
 from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
@@ -35,7 +35,8 @@ from tracker.report.judged import Judged
 from tracker.store import Store
 
 _CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
-_BASE_RUNS = 12
+# Enough for the level of a series, repeats of its commits included.
+_BASE_RUNS = 40
 _LEARNED = 200
 _TOLD = 500
 # Before anybody is alarmed, a change must stand in so many further processes.
@@ -237,7 +238,7 @@ def _measure_again(plan: Plan, shop: Workshop, other: str | None) -> None:
 
 def _suspicious(item: Judged) -> bool:
     """Return whether more processes could confirm or clear a case."""
-    return item.verdict.kind in _CHANGES or _open(item)
+    return item.verdict.kind in _CHANGES or item.verdict.worth_repeating or _open(item)
 
 
 def _open(item: Judged) -> bool:
@@ -273,7 +274,9 @@ def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -
     cases = counted(len(items), "case")
     shop.bench.progress(f"measuring {cases} in turns with {other[:12]}")
     budget = Budget(plan.pairs)
-    contest = Contest(other, commit.sha, _tests(items), budget=budget)
+    device = shop.session.runs("head")[0].device.uuid
+    earlier = earlier_runs(shop.session, device)
+    contest = Contest(other, commit.sha, _tests(items), budget=budget, earlier=earlier)
     bench = replace(shop.bench, folder=shop.bench.folder / "turns")
     try:
         outcome = compare_commits(contest, bench, shop.config.thresholds, shop.today)
