@@ -6,6 +6,7 @@ from datetime import date
 
 from tracker.baseline import Candidate, Choice, Wanted, choose
 from tracker.errors import ExitCode
+from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
 from tracker.past import Past, Seen
@@ -16,7 +17,7 @@ from tracker.sides import Earlier, Side
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
-from tracker.verdict import Policy, Verdict, judge
+from tracker.verdict import Policy, Verdict, exit_code, judge
 from tracker.watch import combine, line_of_case, watch
 
 
@@ -95,7 +96,7 @@ def judge_run(
     ]
     cases = tuple(result.case for result in measured)
     notes = thresholds.complaints(cases, today, complete=run.complete)
-    return _settled(run, judged, notes)
+    return _settled(run, judged, notes, Forgiven.on(store, today))
 
 
 def compare_runs(
@@ -122,14 +123,23 @@ def compare_runs(
         )
         if missing
     ]
-    return _settled(head, judged, tuple(notes))
+    return _settled(head, judged, tuple(notes), Forgiven.on(store, today))
 
 
-def _settled(run: RunInfo, judged: Sequence[Judged], notes: tuple[str, ...]) -> Gate:
+def _settled(
+    run: RunInfo, judged: Sequence[Judged], notes: tuple[str, ...], forgiven: Forgiven
+) -> Gate:
     """Return the gate once the suite was looked at as a whole: false discovery is held over it."""
     suite = settle([item.verdict for item in judged])
-    found = zip(judged, suite.verdicts, strict=True)
-    return Gate(run, tuple(replace(j, verdict=v) for j, v in found), suite.exit_code, notes)
+    verdicts = [forgiven.apply(verdict, run.gpu_model, run.sha) for verdict in suite.verdicts]
+    found = zip(judged, verdicts, strict=True)
+    return Gate(run, tuple(_told(j, v) for j, v in found), exit_code(verdicts), notes)
+
+
+def _told(judged: Judged, verdict: Verdict) -> Judged:
+    # A waiver of what would pass anyway is nobody's concern.
+    remarks = (verdict.waived,) if judged.verdict.exit_code is not ExitCode.OK else ()
+    return replace(judged, verdict=verdict, remarks=(*filter(None, remarks), *judged.remarks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ class Verdict:
     `effect` and `interval` are relative changes of bandwidth, None where nothing could be compared.
     `metric` is what decided: "time", or "copy fraction" between two boards. `detectable` is the
     smallest loss that this comparison would have shown. `more_runs` of head would decide it.
-    `worth_repeating`: not suspicious enough to tell, and a fresh process more would make it surer.
+    `since` is the first commit of a change that began before head; `waived` says who lets the case
+    pass, whatever the verdict. `worth_repeating`: not suspicious enough to tell, and one more fresh
+    process would make it surer.
     """
 
     case: Case
@@ -63,6 +65,8 @@ class Verdict:
     baseline_rule: str = ""
     what_would_decide: str = ""
     worth_repeating: bool = False
+    since: str | None = None
+    waived: str = ""
 
     def has(self, code: ReasonCode) -> bool:
         """Return whether the code is among the reasons."""
@@ -70,7 +74,9 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code that this verdict alone leads to."""
+        """The exit code that this verdict alone leads to; what was waived fails nothing."""
+        if self.waived:
+            return ExitCode.OK
         if self.kind is VerdictKind.REGRESSION:
             return ExitCode.REGRESSION
         if self.kind is not VerdictKind.UNDECIDED:

@@ -190,6 +190,7 @@ def _called(
         interval=found.interval,
         p_value=found.p_value,
         metric=line.metric,
+        since=line.shas[at],
         more_runs=None,
         what_would_decide="" if kind in _CHANGES else "measure again at the usual clock",
         baseline_rule=f"the level of the commits before {line.shas[at][:12]} (the monitor)",
