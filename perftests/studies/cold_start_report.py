@@ -152,30 +152,7 @@ def draw(figure: Any, found: Sequence[Found]) -> None:
     """Draw the parts of each first call, and the calls after it on their way to the steady time."""
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     ordered = sorted(found, key=lambda one: one.way)
-    names = [f"{each.way}, {each.state}" for each in ordered]
-    places = range(len(ordered))
-    base = [0.0] * len(ordered)
-    parts = (("compile", "compile_s"), ("load", "load_s"), ("launch and rest", "launch_s"))
-    for index, (label, name) in enumerate(parts):
-        values = [float(getattr(each, name) or 0.0) for each in ordered]
-        left.barh(places, values, 0.65, left=base, label=label, color=LINES[index + 1])
-        base = [low + value for low, value in zip(base, values, strict=True)]
-    for place, total in zip(places, base, strict=True):
-        left.annotate(
-            _told(total),
-            (total, place),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
-    left.set_yticks(places, names, fontsize=8)
-    left.invert_yaxis()
-    left.set_xlim(0, max(base) * 1.2)
-    left.grid(visible=False, axis="y")
-    left.set_xlabel("seconds")
-    left.set_title("First call")
-    left.legend(loc="lower right")
+    _draw_parts(left, ordered)
     for index, each in enumerate(one for one in ordered if one.state == FILLED):
         calls = [each.runs[0].first_s, *each.runs[0].calls_s]
         at = range(1, len(calls) + 1)
@@ -185,10 +162,35 @@ def draw(figure: Any, found: Sequence[Found]) -> None:
         )  # fmt: skip
     right.set_xscale("log")
     right.set_yscale("log")
+    right.set_ylim(top=right.get_ylim()[1] * 30)
     right.set_xlabel("number of the call")
     right.set_ylabel("us, each call waited for")
     right.set_title("Then, with filled caches")
     right.legend(loc="upper right", fontsize=8)
+
+
+def _draw_parts(axes: Any, found: Sequence[Found]) -> None:
+    """Draw a line for each first call with a mark for each part, on a logarithmic scale."""
+    parts = (("compile", "compile_s"), ("load", "load_s"), ("launch and rest", "launch_s"))
+    for index, (label, name) in enumerate(parts):
+        known = [(getattr(each, name) or 0.0, place) for place, each in enumerate(found)]
+        shown = [(seconds, place) for seconds, place in known if seconds > 0]
+        axes.plot(
+            [seconds for seconds, _ in shown], [place for _, place in shown],
+            MARKS[index], color=LINES[index + 1], label=label, markersize=7,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, high * 8)
+    for place, each in enumerate(found):
+        at = {"va": "center", "ha": "right", "fontsize": 8}
+        axes.text(high * 7, place, _told(each.median_of("first_s")), **at)
+    names = [f"{each.way}, {each.state}" for each in found]
+    axes.set_yticks(range(len(found)), names, fontsize=8)
+    axes.set_ylim(len(found) - 0.4, -1.4)
+    axes.set_xlabel("seconds; at the right the whole call")
+    axes.set_title("First call")
+    axes.legend(loc="upper left", ncols=3, fontsize=8, columnspacing=1, handletextpad=0.2)
 
 
 def _told(seconds: float) -> str:
