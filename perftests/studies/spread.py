@@ -12,10 +12,14 @@ import sys
 from statistics import median
 from typing import TYPE_CHECKING, TypeAlias
 
+from perftests.harness.sampling import LARGEST_BATCH, warm_up
 from perftests.studies.tables import Row, Section
+from perftests.studies.turns import midmean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from perftests.harness.session import Session
 
 RUNS = 10
 GOALS = {1: 0.005, 16: 0.003, 64: 0.0015, 256: 0.0005}
@@ -46,7 +50,8 @@ def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section
             process.kill()
     how = (
         f"torch ReLU, fp32, cold; (largest - smallest) / median over {runs} fresh processes; the "
-        "copy fraction is the rate over that of a copy in the same process"
+        "copy fraction is the rate over that of a copy in the same process; beyond empty is the mean "
+        "of the middle half less that of an empty launch in the same process"
     )
     return Section("A/A spread of the median", how, rows(found, sizes_mib))
 
@@ -58,6 +63,7 @@ def rows(found: Sequence[_Found], sizes_mib: Sequence[int]) -> list[Row]:
         medians = [run[str(mib)]["median_s"] for run in found]
         fractions = [run[str(mib)]["median_s"] * run[str(mib)]["copy"] for run in found]
         cycles = [run[str(mib)]["cycles"] for run in found]
+        beyond = [run[str(mib)]["midmean_s"] - run[str(mib)]["empty_s"] for run in found]
         middle = median(medians)
         wide = _wide(medians)
         made.append(
@@ -67,6 +73,7 @@ def rows(found: Sequence[_Found], sizes_mib: Sequence[int]) -> list[Row]:
                 "largest - smallest ns": (max(medians) - min(medians)) * 1e9,
                 "spread": wide,
                 "spread of copy fraction": _wide(fractions),
+                "spread beyond empty": (max(beyond) - min(beyond)) / middle,
                 "spread in cycles": _wide(cycles),
                 "each process, ns": " ".join(f"{(s - middle) * 1e9:+.0f}" for s in medians),
                 "goal": GOALS[mib],
@@ -97,15 +104,29 @@ def main(sizes_mib: Sequence[int]) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     session, found = new_session(), {}
+    empty_s = _empty_s(session)
     for mib in sizes_mib:
         outcome = measured(session, mib)
         copy = outcome.result["peaks"]["copy_bytes_per_s"]
         found[mib] = {
             "median_s": median(outcome.seconds),
+            "midmean_s": midmean(outcome.seconds),
+            "empty_s": empty_s,
             "copy": copy,
             "cycles": outcome.result["median_cycles"],
         }
     print(json.dumps(found))
+
+
+def _empty_s(session: Session) -> float:
+    """Return what an empty launch shows by the same timer, finer than the timer's step."""
+    import torch
+
+    bench = session.bench(torch.device("cuda", 0))
+    with bench.lock.alone(), bench.device.stream():
+        runner = bench.device.runner("cold", [bench.device.kernels.empty])  # type: ignore[union-attr]
+        warm_up(runner, floor_s=0.05, cap_s=0.5)
+        return midmean(runner.batch(LARGEST_BATCH).seconds + runner.batch(LARGEST_BATCH).seconds)
 
 
 if __name__ == "__main__":

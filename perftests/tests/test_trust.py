@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 def test_a_spread_is_the_range_over_the_median_and_a_copy_can_share_it() -> None:
     found = [
-        {"256": {"median_s": s * 1e-6, "copy": 4e6 / s, "cycles": 198e3}}
+        {
+            "256": {
+                "median_s": s * 1e-6,
+                "copy": 4e6 / s,
+                "cycles": 198e3,
+                "midmean_s": s * 1e-6,
+                "empty_s": s * 1e-6 - 97e-6,
+            }
+        }
         for s in (100.0, 100.1, 99.9, 100.0)
     ]
     (row,) = rows(found, [256])
@@ -24,6 +32,7 @@ def test_a_spread_is_the_range_over_the_median_and_a_copy_can_share_it() -> None
     assert row["largest - smallest ns"] == pytest.approx(200)
     assert row["spread of copy fraction"] == pytest.approx(0)
     assert row["spread in cycles"] == 0
+    assert row["spread beyond empty"] == pytest.approx(0)
     assert row["each process, ns"] == "+0 +100 -100 +0"
     assert row["reached"] is False
 
