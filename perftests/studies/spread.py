@@ -50,8 +50,8 @@ def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section
             process.kill()
     how = (
         f"torch ReLU, fp32, cold; (largest - smallest) / median over {runs} fresh processes; the "
-        "copy fraction is the rate over that of a copy in the same process; beyond empty is the mean "
-        "of the middle half less that of an empty launch in the same process"
+        "copy fraction is the rate over that of a copy in the same process; beyond empty is the "
+        "mean of the middle half less that of an empty launch in the same process"
     )
     return Section("A/A spread of the median", how, rows(found, sizes_mib))
 
