@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import commands, data, facts, history, layout
+from dashboard import commands, copying, data, facts, history, layout
 from dashboard.charts.series import series_chart
 from dashboard.facts import Fact
 from dashboard.history import Window
@@ -39,7 +39,7 @@ def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None
     for warning in result.warnings:
         facts.line((f"{warning.code}: {warning.message}",), view.colours)
     st.caption("Measure it again")
-    st.code(commands.reproduce(result.case, run.sha, result.test), language="bash", wrap_lines=True)
+    copying.code(commands.reproduce(result.case, run.sha, result.test))
     with st.container(horizontal=True, vertical_alignment="center"):
         _links(run, result, focus, key=key, to_series=to_series)
 

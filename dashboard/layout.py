@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard import data, glossary, notices
+from dashboard import copying, data, glossary, notices
 from dashboard.charts.base import Chart, Described
 from dashboard.charts.legend import markup
 from dashboard.data import Snapshot
@@ -60,18 +60,25 @@ def draw(page: PageInfo, body: Callable[[View], Parameters]) -> None:
     address = Address.read()
     address.check_known(page.keys)
     forget_links(page.keys)
+    parameters = _body(body, colours, address)
+    if parameters is not None:
+        with told:
+            notices.show_all(address.notices, colours)
+        with slot:
+            _permanent_link(page, parameters)
+    copying.listen()
+
+
+def _body(
+    body: Callable[[View], Parameters], colours: Palette, address: Address
+) -> Parameters | None:
+    """Draw what is below a page's title; None where the store has nothing for it, which is told."""
     try:
         view = _open(colours, address)
-        if view is None:
-            return
-        parameters = body(view)
+        return None if view is None else body(view)
     except TrackerError as error:
         notices.show(notices.store_trouble(str(error)), colours)
-        return
-    with told:
-        notices.show_all(address.notices, colours)
-    with slot:
-        _permanent_link(page, parameters)
+        return None
 
 
 def _open(colours: Palette, address: Address) -> View | None:
@@ -98,7 +105,7 @@ def _permanent_link(page: PageInfo, parameters: Parameters) -> None:
     address = f"{base}?{query}" if base else f"/{page.path}?{query}"
     with st.popover("Permanent link", type="tertiary"):
         st.markdown("Shows this view later too: commits are written out.")
-        st.code(address, language=None, wrap_lines=True)
+        copying.code(address)
 
 
 def replayed(

@@ -6,8 +6,9 @@ from enum import StrEnum
 
 import streamlit as st
 
+from dashboard import copying
 from dashboard.palette import Palette
-from dashboard.text import in_html, plain
+from dashboard.text import in_html
 
 
 class Tone(StrEnum):
@@ -169,7 +170,7 @@ def show(notice: Notice, colours: Palette) -> None:
         f"<b>{in_html(notice.headline)}</b>{detail}</div>"
     )
     for command in notice.commands:
-        st.code(plain(command), language="bash", width="content")
+        copying.code(command)
 
 
 def show_all(messages: list[str], colours: Palette) -> None:

@@ -38,8 +38,8 @@ def server(store: str, *arguments: str, timeout_s: float = 60.0) -> Iterator[tup
     port = _free_port()
     command = [
         *(sys.executable, "-m", "dashboard"),
-        *("--server.port", str(port), "--server.address", "127.0.0.1"),
-        *("--", *arguments),
+        *("--port", str(port), "--address", "127.0.0.1"),
+        *arguments,
     ]
     environ = os.environ | {STORE_VARIABLE: store}
     process = subprocess.Popen(

@@ -23,7 +23,7 @@ def store_address() -> str:
 
 
 def triage_allowed() -> bool:
-    """Return whether the server was started with `-- --allow-triage`."""
+    """Return whether the server was started with `--allow-triage`."""
     return ALLOW_TRIAGE in sys.argv[1:]
 
 

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,13 +13,25 @@ from streamlit.testing.v1 import AppTest
 
 
 def html(page: AppTest) -> str:
-    """Return all HTML of a page, as sent to the browser."""
-    return "\n".join(element.proto.body for element in page.get("html"))
+    """Return all HTML of a page, as sent to the browser, without our own script."""
+    return "\n".join(
+        element.proto.body
+        for element in page.get("html")
+        if not element.proto.unsafe_allow_javascript
+    )
+
+
+def scripts(page: AppTest) -> list[str]:
+    """Return the HTML that may run scripts."""
+    return [
+        element.proto.body for element in page.get("html") if element.proto.unsafe_allow_javascript
+    ]
 
 
 def codes(page: AppTest) -> list[str]:
-    """Return the texts in code blocks."""
-    return [str(code.value) for code in page.code]
+    """Return the texts to copy."""
+    found = re.findall(r"<code data-copied[^>]*>(.*?)</code>", html(page), re.DOTALL)
+    return [unescape(text) for text in found]
 
 
 def table(page: AppTest, place: int = 0) -> pd.DataFrame:

@@ -57,6 +57,8 @@ def test_no_page_builds_markup_from_the_store(app: Open, hostile_store: str, pag
     assert not shown.exception
     body = pages.html(shown)
     assert "<script" not in body
+    assert len(pages.scripts(shown)) == 1
+    assert "hacked" not in pages.scripts(shown)[0]
     assert "<img src=x" not in body
     told = [*shown.markdown, *shown.caption, *shown.subheader, *shown.header, *shown.title]
     assert not any("hacked" in element.value for element in told)

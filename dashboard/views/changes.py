@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import changes, data, details, exports, facts, filters, layout
+from dashboard import changes, copying, data, details, exports, facts, filters, layout
 from dashboard.columns import CHANGE_NAMES
 from dashboard.commands import bisect
 from dashboard.details import Focus
@@ -88,7 +88,7 @@ def _detail(
         if result is not None and row["previous_sha"] and row["sha"]:
             st.caption("Search the commits between")
             command = bisect(result.case, str(row["previous_sha"]), str(row["sha"]))
-            st.code(command, language="bash", wrap_lines=True)
+            copying.code(command)
 
 
 def _people(view: View, members: pd.DataFrame, gpu: str, sha: str) -> None:

@@ -63,9 +63,8 @@ def serve(config: Config, *, port: int, address: str, allow_triage: bool) -> int
     command_line = [
         # -P: a folder called dashboard in the current directory is not ours.
         *(sys.executable, "-P", "-m", "dashboard"),
-        *("--server.port", str(port), "--server.address", address),
-        *("--server.headless", "true", "--browser.gatherUsageStats", "false"),
-        *(("--", "--allow-triage") if allow_triage else ()),
+        *("--port", str(port), "--address", address),
+        *(("--allow-triage",) if allow_triage else ()),
     ]
     environ = os.environ | {STORE_VARIABLE: config.store.url}
     try:
