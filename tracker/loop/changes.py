@@ -11,6 +11,7 @@ from tracker.model import Case
 from tracker.queries import Series, SeriesInfo, series, series_list
 from tracker.stats.change_point import history
 from tracker.store import Store
+from tracker.store.people import Triage
 
 # The place of a change may move by so many commits as runs are added.
 NEAR = 3
@@ -56,12 +57,59 @@ class Line:
     started: tuple[float, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All series of a branch with the change points that they show now."""
+
+    lines: tuple[Line, ...]
+    changes: tuple[Change, ...]
+
+    def gone(self, told: Iterable[Triage]) -> tuple[Change, ...]:
+        """Return the changes that the log tells of and that are no longer there.
+
+        Their commits are still in their series: more runs have shown that nothing changed. What is
+        on other branches or was pruned is not spoken of.
+        """
+        here = {(line.case.fingerprint, line.gpu_model): line for line in self.lines}
+        still = {
+            (change.case.fingerprint, change.gpu_model, sha)
+            for change in self.changes
+            for sha in (change.sha, *change.nearby)
+        }
+        entries = {(e.case_fingerprint, e.gpu_model, e.commit_sha): e for e in told}
+        return tuple(
+            _gone(here[key[:2]], entry)
+            for key, entry in entries.items()
+            if key not in still and key[:2] in here and key[2] in here[key[:2]].shas
+        )
+
+
+def _gone(line: Line, entry: Triage) -> Change:
+    level = float(np.median(line.bandwidth))
+    place = line.shas.index(entry.commit_sha)
+    return Change(
+        case=line.case,
+        gpu_model=line.gpu_model,
+        sha=entry.commit_sha,
+        previous_sha=entry.previous_sha or line.shas[max(0, place - 1)],
+        effect=entry.effect or 0.0,
+        p_value=1.0,
+        before=level,
+        after=level,
+        newest=level,
+        started=line.started[place],
+    )
+
+
+def survey(store: Store, branch: str, gpu_model: str | None = None) -> Survey:
+    """Return all series on a branch, in the newest environment of each, and their changes."""
+    found = tuple(lines(store, branch, gpu_model))
+    return Survey(found, tuple(change for line in found for change in _changes(line)))
+
+
 def changes(store: Store, branch: str, gpu_model: str | None = None) -> tuple[Change, ...]:
     """Return the change points of all series on a branch, in the newest environment of each."""
-    found: list[Change] = []
-    for line in lines(store, branch, gpu_model):
-        found += _changes(line)
-    return tuple(found)
+    return survey(store, branch, gpu_model).changes
 
 
 def lines(store: Store, branch: str, gpu_model: str | None = None) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tracker.loop.changes import Change, changes
+from tracker.loop.changes import Change, survey
 from tracker.store import Store
 from tracker.store.people import Triage, TriageState, add_triage, triage_log
 
@@ -25,6 +25,7 @@ class News(StrEnum):
     IMPROVEMENT = "improvement"
     WORSENED = "worsened"
     RECOVERED = "recovered"
+    RETRACTED = "retracted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,13 @@ class Telling:
 def news(store: Store, branch: str, gpu_model: str | None = None) -> Telling:
     """Return what has not been told yet of the change points on a branch."""
     ledger = _Ledger.read(store)
+    now = survey(store, branch, gpu_model)
     found = []
-    for change in changes(store, branch, gpu_model):
+    for change in now.changes:
         kind = ledger.news(change)
         if kind is not None:
             found.append(Item(kind, change))
+    found += [Item(News.RETRACTED, change) for change in now.gone(ledger.entries)]
     return Telling(_grouped(found), ledger.unsure())
 
 
@@ -107,16 +110,26 @@ def _grouped(items: Sequence[Item]) -> tuple[Group, ...]:
     )
 
 
+def _stands(kinds: Mapping[News, tuple[str, float]]) -> bool:
+    """Return whether something was told of a change that was not taken back since."""
+    return any(kind is not News.RETRACTED and what != _FAILED for kind, (what, _) in kinds.items())
+
+
 @dataclass(slots=True)
 class _Ledger:
     """The log of triage as far as it is ours, and people's newest state of each change."""
 
     told: dict[tuple[str, str, str], dict[News, tuple[str, float]]]
+    entries: tuple[Triage, ...]
     states: Mapping[tuple[str, str, str], Triage]
 
     @classmethod
     def read(cls, store: Store) -> "_Ledger":
-        """Return the ledger of a store; a later entry on the same news replaces an earlier one."""
+        """Return the ledger of a store; a later entry on the same news replaces an earlier one.
+
+        With a retraction all that was told before is over: what comes back is news again. `entries`
+        are the newest of each change that was told and not retracted.
+        """
         told: dict[tuple[str, str, str], dict[News, tuple[str, float]]] = {}
         states = {}
         for entry in triage_log(store):
@@ -124,8 +137,11 @@ class _Ledger:
             states[key] = entry
             kind, _, what = entry.note.partition(": ")
             if entry.author == AUTHOR and kind in set(News):
+                if News(kind) is News.RETRACTED and what != _FAILED:
+                    told[key] = {}
                 told.setdefault(key, {})[News(kind)] = (what, entry.effect or 0.0)
-        return cls(told, states)
+        open_ = tuple(states[key] for key, kinds in told.items() if _stands(kinds))
+        return cls(told, open_, states)
 
     def news(self, change: Change) -> News | None:
         """Return what is to be told of a change point now, None when all was told."""

@@ -28,6 +28,7 @@ _WORDS = {
     News.IMPROVEMENT: "faster",
     News.WORSENED: "slower still",
     News.RECOVERED: "recovered",
+    News.RETRACTED: "retracted",
 }
 
 
@@ -133,6 +134,9 @@ def headline(telling: Telling) -> str:
 def line_of(item: Item) -> str:
     """Return one change in words."""
     change = item.change
+    if item.news is News.RETRACTED:
+        size = percent(change.effect, signed=True)
+        return f"{change.case.label}: retracted, more runs show no change (told: {size})"
     return (
         f"{change.case.label}: {_WORDS[item.news]}, {percent(change.effect, signed=True)} "
         f"({bandwidth(change.before)} to {bandwidth(change.after)})"

@@ -13,9 +13,17 @@ import pytest
 
 from tracker.errors import ConfigError
 from tracker.loop.notify import AUTHOR, News, Telling, news, tell
-from tracker.loop.webhook import Form, NotSentError, address_from, form_of, message, post
+from tracker.loop.webhook import (
+    Form,
+    NotSentError,
+    address_from,
+    form_of,
+    line_of,
+    message,
+    post,
+)
 from tracker.store import Store
-from tracker.store.people import Triage, TriageState, add_triage, triage_states
+from tracker.store.people import Triage, TriageState, add_triage, triage_log, triage_states
 from tracker.tests.factory import make_case, make_result, make_run, sha
 from tracker.tests.loop.conftest import Command
 from tracker.tests.report.samples import HOSTILE
@@ -89,6 +97,39 @@ def test_a_recovery_is_told(store: Store) -> None:
     found = news(store, "main")
     assert (News.RECOVERED, "relu", sha(16)) in told(found)
     tell(store, found, lambda _: None)
+    assert news(store, "main").items == ()
+
+
+def test_a_change_that_more_runs_deny_is_retracted_once_and_stays_on_record(store: Store) -> None:
+    record(store, [(1.0, 1.0)] * 20)
+    key = make_case("relu").fingerprint
+    early = Triage(
+        *(key, "NVIDIA H200", sha(9), TriageState.NEW, AUTHOR, "regression: sent", sha(8), -0.04)
+    )
+    add_triage(store, early)
+    found = news(store, "main")
+    assert told(found) == [(News.RETRACTED, "relu", sha(9))]
+    assert "retracted, more runs show no change (told: -4.00 %)" in line_of(found.items[0])
+    tell(store, found, lambda _: None)
+    assert news(store, "main").items == ()
+    notes = [entry.note for entry in triage_log(store)]
+    assert notes == ["regression: sent", "retracted: sending", "retracted: sent"]
+
+
+def test_what_comes_back_after_a_retraction_is_told_again(store: Store) -> None:
+    record(store, [*STEADY, *SLOW])
+    key = make_case("relu").fingerprint
+    for kind in ("regression", "retracted"):
+        note = f"{kind}: sent"
+        where = (key, "NVIDIA H200", sha(16), TriageState.NEW, AUTHOR, note, sha(15), -0.2)
+        add_triage(store, Triage(*where))
+    assert told(news(store, "main")) == [(News.REGRESSION, "relu", sha(16))]
+
+
+def test_a_change_on_another_branch_is_not_retracted(store: Store) -> None:
+    record(store, STEADY)
+    where = (make_case("relu").fingerprint, "NVIDIA H200", sha(99), TriageState.NEW, AUTHOR)
+    add_triage(store, Triage(*where, "regression: sent", sha(98), -0.2))
     assert news(store, "main").items == ()
 
 
