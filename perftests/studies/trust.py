@@ -1,11 +1,12 @@
 """How far the harness's times can be trusted, in figures measured on the GPU at hand.
 
-    python -m perftests.studies.trust --out docs/results     # all parts, under two minutes
+    python -m perftests.studies.trust --out docs/results     # all parts, some four minutes
     python -m perftests.studies.trust agreement spread planted overhead
 
 `agreement` sets it against nvbench on the same kernel in the same run; `spread` repeats one median
 in fresh processes; `planted` finds known slow-downs; `overhead` says how much of the wall time is
-not work of the GPU. Figures go to docs/results/ as text and JSON.
+not work of the GPU; `suites` how long all kernels take. Figures go to docs/results/ as text and
+JSON, after each part.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from perftests.studies.nvbench_peer import ask
 from perftests.studies.overhead import overhead
 from perftests.studies.spread import RUNS, spread
+from perftests.studies.suites import suites
 from perftests.studies.tables import Row, Section, write
 from perftests.studies.timed import measured, new_session
 
@@ -103,6 +105,7 @@ PARTS: dict[str, Callable[[], Section]] = {
     "spread": spread,
     "planted": planted,
     "overhead": lambda: overhead(SIZES_MIB),
+    "suites": suites,
 }
 
 
@@ -116,12 +119,13 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"no part {unknown[0]!r}: there are {', '.join(PARTS)}")
     sections: list[Section] = []
+    known = facts()
     for part in given.parts or PARTS:
         began = time.perf_counter()
         sections.append(_made(part))
         print(sections[-1].text())
         print(f"({part}: {time.perf_counter() - began:.1f} s)\n", flush=True)
-    write(sections, given.out, facts())
+        write(sections, given.out, known)
     return 0 if all(section.reached for section in sections) else 1
 
 

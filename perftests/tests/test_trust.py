@@ -9,6 +9,7 @@ import pytest
 from perftests.studies import trust
 from perftests.studies.nvbench_peer import PeerAnswer, read
 from perftests.studies.spread import rows
+from perftests.studies.suites import command, row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,14 +28,14 @@ def test_a_spread_is_the_range_over_the_median_and_a_copy_can_share_it() -> None
         }
         for s in (100.0, 100.1, 99.9, 100.0)
     ]
-    (row,) = rows(found, [256])
-    assert row["spread"] == pytest.approx(0.002)
-    assert row["largest - smallest ns"] == pytest.approx(200)
-    assert row["spread of copy fraction"] == pytest.approx(0)
-    assert row["spread in cycles"] == 0
-    assert row["spread beyond empty"] == pytest.approx(0)
-    assert row["each process, ns"] == "+0 +100 -100 +0"
-    assert row["reached"] is False
+    (only,) = rows(found, [256])
+    assert only["spread"] == pytest.approx(0.002)
+    assert only["largest - smallest ns"] == pytest.approx(200)
+    assert only["spread of copy fraction"] == pytest.approx(0)
+    assert only["spread in cycles"] == 0
+    assert only["spread beyond empty"] == pytest.approx(0)
+    assert only["each process, ns"] == "+0 +100 -100 +0"
+    assert only["reached"] is False
 
 
 def test_nvbench_answers_are_read_by_the_name_of_the_size() -> None:
@@ -62,3 +63,20 @@ def test_a_part_that_cannot_be_measured_says_why_and_reaches_nothing(
     assert trust.main(["agreement", "--out", str(tmp_path)]) == 1
     assert "No module named 'cuda.bench'" in capsys.readouterr().out
     assert "Not measured" in (tmp_path / "trust-x.md").read_text()
+
+
+def test_a_suite_must_pass_and_end_in_time() -> None:
+    told = "209 passed, 3 skipped in 61.00s"
+    assert row("default", 61.0, 120.0, 0, told) == {
+        "suite": "default",
+        "cases": 209,
+        "exit": 0,
+        "wall s": 61.0,
+        "at most s": 120.0,
+        "reached": True,
+    }
+    assert row("quick", 31.0, 30.0, 0, told)["reached"] is False
+    assert row("quick", 11.0, 30.0, 1, "1 failed, 3 passed")["reached"] is False
+    assert row("quick", 11.0, 30.0, 2, "error")["cases"] == 0
+    assert "--bandwatch-quick" in command("quick")
+    assert "--bandwatch-quick" not in command("default")
