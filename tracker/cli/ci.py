@@ -53,6 +53,12 @@ _OUT = "ci"
 @click.option(
     "--record/--no-record", default=True, show_default=True, help="Put the runs into the store."
 )
+@click.option("--gpu", is_flag=True, help="Measure no CPU: exit code 4 where no GPU can be used.")
+@click.option(
+    "--allow-undecided",
+    is_flag=True,
+    help="Exit with 0 where everything was measured and undecided is the worst of it.",
+)
 @click.option(
     "--repeats",
     type=click.IntRange(0, 20),
@@ -100,6 +106,8 @@ def command(
     turns: bool,
     base: str | None,
     record: bool,
+    gpu: bool,
+    allow_undecided: bool,
     repeats: int,
     lock: str | None,
     lock_timeout: float,
@@ -133,8 +141,8 @@ def command(
             repeats=repeats,
         )
         holding = partial(held, Path(lock), lock_timeout) if lock else nullcontext
-        session = _measured(plan, config, folder, holding)
-    return _report(session, config, folder, Format(form))
+        session = _measured(plan, config, folder, holding, partial(_unfit, gpu=gpu))
+    return _report(session, config, folder, Format(form), strict=not allow_undecided)
 
 
 def _left_behind(folder: Path) -> Session:
@@ -155,6 +163,7 @@ def _measured(
     config: Config,
     folder: Path,
     lock: Callable[[], AbstractContextManager[None]],
+    fit: Callable[[], str | None],
 ) -> Session:
     checkout = git.checkout(config.root)
     arguments = read_loop_settings(config.root).arguments
@@ -172,7 +181,7 @@ def _measured(
                 session=session,
                 checkout=checkout,
                 today=datetime.now(UTC).date(),
-                fit=_unfit,
+                fit=fit,
                 lock=lock,
             ),
         )
@@ -181,26 +190,29 @@ def _measured(
     return session
 
 
-def _unfit() -> str | None:
-    """Return why nothing can be measured on this machine, None when something can."""
-    planned = plan_device(survey_gpus(), probe_torch(), cpu_name())
+def _unfit(*, gpu: bool) -> str | None:
+    """Return why nothing can be measured on this machine (with `gpu`: no GPU), None when it can."""
+    survey, torch = survey_gpus(), probe_torch()
+    planned = plan_device(survey, torch, cpu_name())
+    if planned.device is not None and gpu and not (survey.gpus and torch.available):
+        return f"a GPU was asked for, and this would measure {planned.device}"
     if planned.device is not None:
         return None
     failed = [f"{f.name}: {f.found}" for f in planned.findings if f.level is Level.FAIL]
     return "; ".join(failed) or "no device"
 
 
-def _report(session: Session, config: Config, folder: Path, form: Format) -> int:
+def _report(session: Session, config: Config, folder: Path, form: Format, *, strict: bool) -> int:
     found = judge_session(session, config.thresholds, datetime.now(UTC).date())
-    full = session_document(session, found, None)
-    short = session_document(session, found, COMMENT_LIMIT)
+    document = partial(session_document, session, found, strict=strict)
+    full, short = document(limit=None), document(limit=COMMENT_LIMIT)
     page = read_loop_settings(config.root).page
     links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), session))
     write_files(folder, full, short, links)
     if form is Format.GITHUB:
         write_summary(full, short, links, sys.stdout, os.environ)
         return int(full.exit_code)
-    shown = session_document(session, found, TEXT_LIMIT) if form is Format.TEXT else short
+    shown = document(limit=TEXT_LIMIT) if form is Format.TEXT else short
     code = emit(shown, form)
     note(f"records and reports are in {folder}")
     return code

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -16,7 +16,8 @@ from tracker.loop.worktrees import Worktrees
 from tracker.model import Checkout, Run, VerdictKind
 from tracker.record import Envelope
 from tracker.report.judged import Judged
-from tracker.sides import Side
+from tracker.sides import Earlier, Side
+from tracker.suite import SUITE_RATE, settle
 from tracker.thresholds import Thresholds
 from tracker.verdict import Policy, Verdict, judge
 
@@ -25,7 +26,8 @@ from tracker.verdict import Policy, Verdict, judge
 class Contest:
     """What to compare: two commits, some tests of theirs or all, and when to stop.
 
-    `resolution`: a case is settled as unchanged once a loss this large would have shown.
+    `resolution`: a case is settled as unchanged once a loss this large would have shown. `earlier`
+    are earlier runs of the series, oldest first, by case fingerprint: they tell its noise.
     """
 
     base: str
@@ -35,6 +37,7 @@ class Contest:
     quick: bool = False
     budget: Budget = field(default_factory=Budget)
     resolution: float = 0.01
+    earlier: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,14 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         runs[name] += to_runs(measured, checkouts[name], bench.stamp, started, note=_NOTE)
         return measured
 
-    referee = Referee(contest.base, contest.budget.looks, thresholds, today, contest.resolution)
+    referee = Referee(
+        contest.base,
+        contest.budget.looks,
+        thresholds,
+        today,
+        contest.resolution,
+        contest.earlier,
+    )
     pairs = take_turns(
         turn,
         referee.still_open,
@@ -133,21 +143,27 @@ def _prepare(bench: Bench, contest: Contest, name: Name) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Referee:
-    """Judges pairs of one contest: `base` names its commit, `looks` how often it may decide."""
+    """Judges pairs of one contest: `base` names its commit, `looks` how often it may decide.
+
+    False discovery is held over all its cases and looks.
+    """
 
     base: str
     looks: int
     thresholds: Thresholds
     today: date
     resolution: float = 0.01
+    earlier: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
 
     def still_open(self, pairs: Pairs) -> Sequence[str]:
         """Return the tests that are not settled yet."""
-        return [test for test in pairs.both() if not self._settled(self._verdict(pairs, test))]
+        found = self._verdicts(pairs)
+        return [test for test, verdict in found.items() if not self._settled(verdict)]
 
     def judge(self, pairs: Pairs) -> tuple[Judged, ...]:
         """Return the verdict on every test that both sides measured."""
-        return tuple(self._judged(pairs, test) for test in pairs.both())
+        found = self._verdicts(pairs)
+        return tuple(self._judged(pairs, test, verdict) for test, verdict in found.items())
 
     def judge_runs(self, base: Sequence[Run], head: Sequence[Run]) -> tuple[Judged, ...]:
         """Return the verdicts from the runs that a contest left."""
@@ -158,11 +174,16 @@ class Referee:
                 pairs.take("base" if name == "base" else "head", Measured(envelopes))
         return self.judge(pairs)
 
-    def _judged(self, pairs: Pairs, test: str) -> Judged:
+    def _verdicts(self, pairs: Pairs) -> dict[str, Verdict]:
+        alone = [self._verdict(pairs, test) for test in pairs.both()]
+        suite = settle(alone, SUITE_RATE / self.looks)
+        return dict(zip(pairs.both(), suite.verdicts, strict=True))
+
+    def _judged(self, pairs: Pairs, test: str, verdict: Verdict) -> Judged:
         case = pairs.head[test][0].result.case
         _, overrides = self.thresholds.for_case(case, self.today)
         remarks = tuple(override.told() for override in overrides)
-        return Judged(self._verdict(pairs, test), pairs.head[test][0].result, remarks)
+        return Judged(verdict, pairs.head[test][0].result, remarks)
 
     def _settled(self, verdict: Verdict) -> bool:
         if verdict.kind is VerdictKind.NO_CHANGE:
@@ -173,7 +194,8 @@ class Referee:
         base, head = pairs.base[test], pairs.head[test]
         policy, _ = self.thresholds.for_case(head[0].result.case, self.today)
         rule = f"{self.base[:12]}, measured in turns with it ({len(base)} processes each)"
-        return judge(_side(base, rule), _side(head), sequential(policy, self.looks))
+        earlier = tuple(self.earlier.get(head[0].result.case.fingerprint, ()))
+        return judge(_side(base, rule, earlier), _side(head), sequential(policy, self.looks))
 
 
 def sequential(policy: Policy, looks: int) -> Policy:
@@ -184,7 +206,7 @@ def sequential(policy: Policy, looks: int) -> Policy:
     return replace(policy, confidence=1 - (1 - policy.confidence) / looks)
 
 
-def _side(envelopes: Sequence[Envelope], rule: str = "") -> Side:
+def _side(envelopes: Sequence[Envelope], rule: str = "", earlier: tuple[Earlier, ...] = ()) -> Side:
     first, *rest = envelopes
     return Side(
         result=first.result,
@@ -192,6 +214,7 @@ def _side(envelopes: Sequence[Envelope], rule: str = "") -> Side:
         checkout=Checkout(),
         device=first.device,
         repeats=tuple(envelope.result for envelope in rest),
+        history=earlier,
         rule=rule,
     )
 

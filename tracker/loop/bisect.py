@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from math import log1p
+from math import log, log1p
+from statistics import variance
 
 from scipy.special import stdtrit
 
@@ -14,7 +15,7 @@ from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository, short
-from tracker.loop.search import Level, Reading, Search
+from tracker.loop.search import Level, Reading, Search, Spread
 from tracker.loop.turns import Budget
 from tracker.loop.worktrees import BuildError
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
@@ -106,7 +107,7 @@ def bisect(
     verdict, step = ends.judged[0].verdict, level(ends)
     if verdict.kind not in _CHANGES and abs(step.shift) < _PLAIN * step.error:
         return _no_difference(verdict, line, notebook, pairs)
-    search = Search(len(line), step)
+    search = Search(len(line), step, spread(ends))
     _recall(search, notebook)
     steps.narrow(search, notebook)
     return _answer(search, notebook, steps.shas, verdict, question)
@@ -159,14 +160,24 @@ class _Steps:
         number = len(search.readings) + len(search.skipped)
         against = search.last_good()
         try:
-            found = level(self.measure(against, at, f"step-{number}", _STEP_PAIRS))
+            outcome = self.measure(against, at, f"step-{number}", _STEP_PAIRS)
+            found, differ = level(outcome), spread(outcome)
         except (BuildError, NotFoundError, MeasureError) as error:
             self.bench.progress(f"skipping {self.shas[at][:12]}: {error}")
             search.skipped.add(at)
             notebook.add(skipped=at, reason=str(error))
             return
-        search.readings.append(Reading(against, at, found))
-        notebook.add(against=against, at=at, shift=found.shift, error=found.error)
+        reading = Reading(against, at, found, outcome.pairs, differ)
+        search.readings.append(reading)
+        notebook.add(
+            against=against,
+            at=at,
+            shift=found.shift,
+            error=found.error,
+            runs=reading.runs,
+            squares=differ.squares,
+            degrees=differ.degrees,
+        )
 
     def _tell(self, search: Search, at: int, each: float | None) -> None:
         group, chance = search.best()
@@ -194,6 +205,17 @@ def level(outcome: Outcome) -> Level:
     return Level(log1p(comparison.effect), error)
 
 
+def spread(outcome: Outcome) -> Spread:
+    """Return how the processes of each side differed in their medians."""
+    found = Spread()
+    for side in (outcome.base_runs, outcome.head_runs):
+        summaries = [result.summary for run in side for result in run.results]
+        logs = [log(summary.median_s) for summary in summaries if summary and summary.median_s > 0]
+        if len(logs) > 1:
+            found += Spread(variance(logs) * (len(logs) - 1), len(logs) - 1)
+    return found
+
+
 def _side(runs: Sequence[Run]) -> Side:
     first, *rest = runs
     repeats = tuple(run.results[0] for run in rest)
@@ -206,7 +228,9 @@ def _recall(search: Search, notebook: Notebook) -> None:
             search.skipped.add(int(entry["skipped"]))
         elif "shift" in entry:
             found = Level(float(entry["shift"]), float(entry["error"]))
-            search.readings.append(Reading(int(entry["against"]), int(entry["at"]), found))
+            differ = Spread(float(entry.get("squares", 0.0)), int(entry.get("degrees", 0)))
+            place = int(entry["against"]), int(entry["at"])
+            search.readings.append(Reading(*place, found, int(entry.get("runs", 0)), differ))
 
 
 def _answer(

@@ -182,6 +182,7 @@ def _keep_baseline(shop: Workshop) -> None:
             for head in heads:
                 for run_id in _candidates(store, head, line, shop.checkout):
                     found[run_id] = load_run(store, run_id)
+            keep_waivers(session, store)
     except StoreError as error:
         session.note("problem", text=f"no baseline from the store: {error}")
     session.keep("base", found.values())

@@ -43,17 +43,22 @@ class Links:
     command: str
 
 
-def session_document(session: Session, found: Judgement, limit: int | None) -> Document:
-    """Return the report of a session; `limit` None hides no row."""
+def session_document(
+    session: Session, found: Judgement, *, limit: int | None, strict: bool = True
+) -> Document:
+    """Return the report of a session; `limit` None hides no row.
+
+    Unless `strict`, cases that could not be decided are told and fail nothing.
+    """
     stopped = session.facts(NOT_MEASURED)
     unrecorded = session.texts(UNRECORDED)
-    exit_code = found.code
+    exit_code = found.code if strict or not found.hesitant else ExitCode.OK
     if stopped:
         exit_code = _stopped_code(stopped[-1].get("code"), exit_code)
     if unrecorded and exit_code is ExitCode.OK:
         exit_code = ExitCode.USAGE
     failed = session.facts(FAILED)
-    if failed:
+    if failed or found.broken:
         exit_code = ExitCode.REGRESSION
     notes = (
         *session.texts(NOT_MEASURED),

@@ -15,9 +15,13 @@ from tracker.errors import ExitCode
 from tracker.gate import judge_run
 from tracker.loop.ab import Referee
 from tracker.loop.session import Session
+from tracker.loop.waived import put_waivers
 from tracker.model import Checkout, Commit, Run, fingerprint
+from tracker.past import Past
 from tracker.queries import RunInfo, find_run
+from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
+from tracker.sides import Earlier
 from tracker.store import Store
 from tracker.thresholds import Thresholds
 from tracker.verdict import exit_code
@@ -38,6 +42,17 @@ class Judgement:
         """The exit code that the verdicts lead to; undecided where nothing was measured."""
         return exit_code(item.verdict for item in self.judged)
 
+    @property
+    def broken(self) -> bool:
+        """Some result is wrong, or its test failed: it has no time to judge."""
+        return any(item.outcome in {"incorrect", "error"} for item in self.judged)
+
+    @property
+    def hesitant(self) -> bool:
+        """Everything was measured, and undecided is the worst that was found."""
+        undecided = bool(self.judged) and self.code is ExitCode.UNDECIDED and not self.broken
+        return undecided and not any(item.verdict.has(ReasonCode.VANISHED) for item in self.judged)
+
 
 def judge_session(session: Session, thresholds: Thresholds, today: date) -> Judgement:
     """Return the verdicts on a session's cases.
@@ -56,6 +71,7 @@ def judge_session(session: Session, thresholds: Thresholds, today: date) -> Judg
     with scratch_store() as store:
         for run in bases:
             store.record(run)
+        put_waivers(session, store)
         found, infos, notes = _judge(store, heads, repeats, line, before, thresholds, today)
     turns = _in_turns(session, thresholds, today)
     found |= turns
@@ -127,19 +143,34 @@ def _told_again(item: Judged) -> Judged:
     return replace(item, verdict=replace(item.verdict, baseline_rule=rule))
 
 
+def earlier_runs(session: Session, device: str) -> dict[str, tuple[Earlier, ...]]:
+    """Return what earlier runs on a device say of each case, oldest first, by fingerprint."""
+    bases = {run.run_id: run for run in session.runs("base") if run.device.uuid == device}
+    with scratch_store() as store:
+        for run in bases.values():
+            store.record(run)
+        # The nearest ancestor comes first in the session.
+        past = Past(store, [find_run(store, name) for name in reversed(bases)])
+    cases = {result.case.fingerprint for run in bases.values() for result in run.results}
+    return {
+        key: tuple(seen.glance for seen in past.of(key) if seen.usable) for key in sorted(cases)
+    }
+
+
 def _in_turns(session: Session, thresholds: Thresholds, today: date) -> Found:
     base, head = session.runs("turn-base"), session.runs("turn-head")
     facts = session.facts("kept turn-head")
     if not base or not head or not facts:
         return {}
     looks = facts[-1].get("looks")
+    device = head[0].device.uuid
     referee = Referee(
         _sha(base[0].checkout),
         looks if isinstance(looks, int) and looks > 0 else 1,
         thresholds,
         today,
+        earlier=earlier_runs(session, device),
     )
-    device = head[0].device.uuid
     judged: Iterable[Judged] = referee.judge_runs(base, head)
     return {(device, item.verdict.case.fingerprint): item for item in judged}
 

@@ -9,7 +9,7 @@ noiseless feedback, IEEE Trans. Inf. Theory 9 (1963), with Gaussian observations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from math import log2
+from math import log2, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -33,22 +33,52 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How processes of one commit differed: squares of logarithms and their degrees of freedom."""
+
+    squares: float = 0.0
+    degrees: int = 0
+
+    def __add__(self, other: "Spread") -> "Spread":
+        return Spread(self.squares + other.squares, self.degrees + other.degrees)
+
+    def error(self, runs: int) -> float:
+        """Return the standard error of a shift between two commits with so many processes each."""
+        return sqrt(self.squares / self.degrees * 2 / runs) if self.degrees and runs else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """Commit `at` measured in turns with commit `against` (positions): the shift between them."""
+    """Commit `at` measured in turns with commit `against` (positions): the shift between them.
+
+    `runs` processes of each, whose differences are in `spread`.
+    """
 
     against: int
     at: int
     level: Level
+    runs: int = 0
+    spread: Spread = Spread()
 
 
 @dataclass(slots=True)
 class Search:
-    """The state of a bisection over `count` commits for a change of `step` between its ends."""
+    """The state of a bisection over `count` commits for a change of `step` between its ends.
+
+    `spread` is how the processes of the ends differed. All commits have one noise between
+    processes: what the ends and all readings show of it bounds each reading's error from below.
+    """
 
     count: int
     step: Level
+    spread: Spread = Spread()
     readings: list[Reading] = field(default_factory=list)
     skipped: set[int] = field(default_factory=set)
+
+    def error(self, reading: Reading) -> float:
+        """Return the standard error of a reading, by itself and by what all processes show."""
+        spread = sum((other.spread for other in self.readings), self.spread)
+        return max(reading.level.error, spread.error(reading.runs))
 
     def probabilities(self) -> Array:
         """Return, for positions 1 to n, the probability that this commit made the change.
@@ -68,7 +98,7 @@ class Search:
 
     def _likelihood(self, reading: Reading, culprit: npt.NDArray[np.int64], sizes: Array) -> Array:
         changed = (reading.against < culprit) & (culprit <= reading.at)
-        close = norm.pdf(reading.level.shift, np.where(changed, sizes, 0.0), reading.level.error)
+        close = norm.pdf(reading.level.shift, np.where(changed, sizes, 0.0), self.error(reading))
         wide = norm.pdf(reading.level.shift, self.step.shift / 2, 3 * abs(self.step.shift))
         likelihood: Array = (1 - OUTLIER) * close + OUTLIER * wide
         return likelihood
@@ -122,7 +152,7 @@ class Search:
         for reading in self.readings:
             changed = reading.against < culprit[0] <= reading.at
             expected = self.step.shift if changed else 0.0
-            error = np.hypot(reading.level.error, self.step.error if changed else 0.0)
+            error = np.hypot(self.error(reading), self.step.error if changed else 0.0)
             if abs(reading.level.shift - expected) > ODD_Z * error:
                 found.append(reading)
         return found

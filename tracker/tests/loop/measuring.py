@@ -2,10 +2,12 @@
 
 import os
 import sys
+from pathlib import Path
 from unittest.mock import patch
 
 from tracker.cli.main import main
-from tracker.tests.loop import fake, project
+from tracker.loop.fresh import Measure  # noqa: TC001
+from tracker.tests.loop import fake, project, recorded
 
 CASES = {project.RELU: fake.CASES[fake.RELU], project.ADD: fake.CASES[fake.ADD]}
 NAMES = {project.RELU: "relu", project.ADD: "add"}
@@ -13,15 +15,16 @@ NAMES = {project.RELU: "relu", project.ADD: "add"}
 
 def run() -> int:
     """Run the command with the stand-in; each CI run has noise of its own."""
-    seed = int(os.environ.get("GITHUB_RUN_ID", "0")) * 10
-    measure = fake.FakeMeasure(
-        seed=seed + int(os.environ.get("GITHUB_RUN_ATTEMPT", "0")), cases=CASES, names=NAMES
-    )
+    number = int(os.environ.get("GITHUB_RUN_ID", "0"))
+    attempt = int(os.environ.get("GITHUB_RUN_ATTEMPT", "0"))
+    measure: Measure = fake.FakeMeasure(seed=number * 10 + attempt, cases=CASES, names=NAMES)
+    if Path(recorded.STATE).is_file():
+        measure = recorded.RecordedMeasure(number - 1)
     if os.environ.get("DIE_IN_MEASURING"):
         sys.exit(9)
     with (
         patch("tracker.loop.workplace.PytestMeasure", lambda settings: measure),
-        patch("tracker.cli.ci._unfit", lambda: None),
+        patch("tracker.cli.ci._unfit", lambda *, gpu: None),
     ):
         return main()
 

@@ -117,6 +117,18 @@ def test_noise_costs_readings_and_is_told_as_a_probability(tmp_path: Path) -> No
     assert sum(answer.chances.values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+def test_noise_that_only_the_processes_show_costs_readings_not_the_answer(
+    tmp_path: Path, seed: int
+) -> None:
+    # Ten times what the prior for a GPU expects: two pairs alone would be believed far too much.
+    history = History(tmp_path, [1.0] * 4 + [1.08] * 4)
+    answer = history.bisect(FakeMeasure(between=0.05, seed=seed), readings=30)
+    assert answer.culprits == (history.shas[4],)
+    assert answer.readings >= 9
+    assert "undecided" in answer.notes[0]
+
+
 def test_an_interrupted_search_goes_on_with_what_it_knows(tmp_path: Path) -> None:
     history = History(tmp_path, [1.0] * 12 + [1.05] * 8)
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tracker.cli import ci
+from tracker.doctor.devices import GpuSurvey
+from tracker.doctor.packages import Torch
 from tracker.loop.fresh import MeasureError
 from tracker.queries import runs
 from tracker.store import Store
@@ -17,6 +20,7 @@ from tracker.tests.loop.conftest import Command
 from tracker.tests.loop.fake import FakeMeasure
 
 OUT = Path(".bandwatch/ci")
+UNFIT = ci._unfit
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +28,7 @@ def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever CI runs these tests, the command must not see it."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITLAB_CI", "CI"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("tracker.cli.ci._unfit", lambda: None)
+    monkeypatch.setattr("tracker.cli.ci._unfit", lambda *, gpu: None)
 
 
 @pytest.fixture
@@ -159,6 +163,21 @@ def test_a_thousand_failed_tests_leave_a_short_report(
     assert "1000 tests failed" in answer.out
     assert "990 more failed tests" in answer.out
     assert len((OUT / "comment.md").read_text()) < 20_000
+
+
+def test_what_could_not_be_decided_fails_nothing_where_that_is_allowed(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    (baseline / fake.SPEEDS).write_text(json.dumps({"relu": 1.03, "add": 1.0}))
+    assert bandwatch("ci", "--repeats", "0").code == 3
+    assert outcomes()["relu"] == "undecided"
+    assert bandwatch("ci", "--repeats", "0", "--allow-undecided").code == 0
+    assert "undecided" in report()["summary"]
+    # A case that vanished is no doubt about its time.
+    no_processes.cases = {project.ADD: no_processes.cases[project.ADD]}
+    answer = bandwatch("ci", "--repeats", "0", "--allow-undecided")
+    assert answer.code == 3
+    assert "run the whole suite, or remove the case on purpose" in answer.out
 
 
 def test_uncommitted_changes_are_judged_against_the_commit_below(
@@ -312,11 +331,24 @@ def test_a_finished_session_is_not_taken_for_the_next_one(
 def test_an_unfit_machine_ends_with_4_and_a_report(
     history: Path, no_processes: FakeMeasure, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracker.cli.ci._unfit", lambda: "torch is not installed")
+    monkeypatch.setattr("tracker.cli.ci._unfit", lambda *, gpu: "torch is not installed")
     answer = bandwatch("ci")
     assert answer.code == 4
     assert "torch is not installed" in (OUT / "comment.md").read_text()
     assert no_processes.calls == []
+
+
+def test_a_cpu_is_not_measured_in_place_of_a_lost_gpu(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.ci._unfit", UNFIT)
+    monkeypatch.setattr("tracker.cli.ci.survey_gpus", lambda: GpuSurvey(problem="no driver"))
+    monkeypatch.setattr("tracker.cli.ci.probe_torch", lambda: Torch("2.11", "13.0"))
+    answer = bandwatch("ci", "--gpu")
+    assert answer.code == 4
+    assert "a GPU was asked for, and this would measure the CPU" in " ".join(answer.out.split())
+    assert no_processes.calls == []
+    assert bandwatch("ci").code == 0
 
 
 def test_a_lock_that_is_held_ends_with_4(

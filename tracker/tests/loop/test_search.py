@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tracker.loop.search import Level, Reading, Search
+from tracker.loop.search import Level, Reading, Search, Spread
 
 
 def run(
@@ -105,3 +105,13 @@ def test_the_last_good_commit_moves_up_and_skips_what_does_not_build() -> None:
     assert search.last_good() == 5
     search.skipped.add(5)
     assert search.last_good() == 3
+
+
+def test_what_all_processes_show_bounds_the_error_of_each_reading() -> None:
+    search = Search(8, Level(0.03, 0.001), Spread(squares=0.0012, degrees=3))
+    reading = Reading(0, 4, Level(0.03, 0.001), runs=2, spread=Spread(0.0004, 1))
+    search.readings.append(reading)
+    # A variance of 0.0016 / 4 = 0.02^2 a process; two processes a side.
+    assert search.error(reading) == pytest.approx(0.02)
+    quiet = Reading(0, 4, Level(0.03, 0.05), runs=2)
+    assert search.error(quiet) == 0.05

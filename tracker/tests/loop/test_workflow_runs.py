@@ -12,7 +12,7 @@ import pytest
 
 from tracker.queries import runs
 from tracker.store import Store
-from tracker.tests.loop import fake, project
+from tracker.tests.loop import fake, project, recorded
 from tracker.tests.loop.actions import Event, GitHub, Job
 from tracker.tests.loop.api import Api, serving
 
@@ -166,6 +166,32 @@ def test_a_labelled_branch_is_judged_in_turns_and_gets_one_comment(team: Team) -
     assert "slower" not in comment
     # What nobody has merged is not written into the team's store.
     assert team.stored() == before
+
+
+def test_recorded_runs_of_an_h200_go_through_the_same_jobs(team: Team) -> None:
+    clean, planted = ({recorded.STATE: state} for state in (recorded.CLEAN, recorded.PLANTED))
+    for verdict in ("no baseline", "ok"):
+        fake.commit(team.origin, "Go on", clean)
+        jobs = team.run(team.push(EVEN))
+        assert results(jobs)["judge"] == "success", jobs["judge"].log
+        assert jobs["judge"].outputs["verdict"] == verdict
+    jobs = team.run(team.pull(EVEN, files=planted))
+    assert results(jobs) == {"bench": "success", "judge": "failure", "comment": "success"}
+    (comment,) = team.api.of(7)
+    assert "**3 regressions" in comment
+    assert "of 209 cases: exit 1**" in comment
+    slower = [line for line in comment.splitlines() if "**\u25b2 slower**" in line]
+    assert len(slower) == 3
+    assert all("`relu/cuda_vector float" in row or "`relu/cuda_vector bf" in row for row in slower)
+    assert "on NVIDIA H200, driver 580" in comment
+    assert "conditions: " in comment
+    assert "SM clock" in comment
+    assert jobs["judge"].log.count("::error file=kernels/relu/cuda.cu,line=") == 3
+    jobs = team.run(team.pull(EVEN, files=clean, action="synchronize"))
+    assert results(jobs) == {"bench": "success", "judge": "success", "comment": "success"}
+    (comment,) = team.api.of(7)
+    assert "slower" not in comment
+    assert "hidden: " in comment
 
 
 def test_a_fork_s_pull_request_never_reaches_the_runner(team: Team) -> None:

@@ -1,0 +1,23 @@
+"""Waivers that travel with a session, so that it is judged alike wherever its folder is."""
+
+from dataclasses import asdict
+
+from tracker.loop.session import Session
+from tracker.store import Store
+from tracker.store.people import Waiver, WaiverAction, add_waiver, waiver_log
+
+_STEP = "waivers"
+
+
+def keep_waivers(session: Session, store: Store) -> None:
+    """Note the newest waiver on each pattern of a store in the session."""
+    newest = {(entry.pattern, entry.gpu_model): entry for entry in waiver_log(store)}
+    if newest:
+        session.note(_STEP, entries=[asdict(entry) for entry in newest.values()])
+
+
+def put_waivers(session: Session, store: Store) -> None:
+    """Write the waivers that a session keeps into a store. Raises StoreError for a bad one."""
+    for facts in session.facts(_STEP)[-1:]:
+        for entry in facts.get("entries", ()):
+            add_waiver(store, Waiver(**entry | {"action": WaiverAction(entry["action"])}))
