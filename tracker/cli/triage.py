@@ -1,15 +1,19 @@
 """`bandwatch triage`: what people decide on change points. Everything stays on record."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
-from tracker import git
+from tracker.cli.decisions import end_of_day, show_day, who_and_why
 from tracker.cli.options import report_command
+from tracker.cli.waive import revoke, waive, waivers
 from tracker.config import Config
-from tracker.errors import ConfigError, NotFoundError
-from tracker.loop.changes import Change, changes
+from tracker.errors import NotFoundError
+from tracker.forgiven import has_ended
+from tracker.loop.changes import Change, changes, survey
 from tracker.loop.notify import AUTHOR
 from tracker.queries import find_run
 from tracker.report.columns import show_change, show_rate, show_sha
@@ -19,8 +23,15 @@ from tracker.store import Store
 from tracker.store.people import Triage, TriageState, add_triage, triage_states
 
 FIXED = "fixed"
-OPEN = (TriageState.NEW.value, TriageState.REOPENED.value, TriageState.ACKNOWLEDGED.value)
-STATES = ("open", "all", *(state.value for state in TriageState), FIXED)
+EXPIRED = "expired"
+RETRACTED = "retracted"
+OPEN = (
+    *(TriageState.NEW.value, TriageState.REOPENED.value, TriageState.ACKNOWLEDGED.value),
+    EXPIRED,
+)
+STATES = ("open", "all", *(state.value for state in TriageState), FIXED, EXPIRED, RETRACTED)
+# A level that was accepted for good would never be looked at again.
+ACCEPTED_DAYS = 180
 COLUMNS = (
     Column("state", "state", Kind.WORD),
     Column("case", "case", Kind.CODE),
@@ -30,15 +41,18 @@ COLUMNS = (
     Column("commit", "commit", Kind.WORD, show_sha),
     Column("gpu_model", "on", Kind.TEXT, drop=1),
     Column("author", "who", Kind.TEXT, drop=2),
+    Column("expires_at", "until", Kind.WORD, show_day, drop=4),
     Column("note", "why", Kind.TEXT),
     *(Column(key, None) for key in ("fingerprint", "previous_commit", "p_value")),
 )
 Said = dict[tuple[str, str, str], Triage]
 
 
-@click.group("triage", short_help="Acknowledge, accept or reopen change points.")
+@click.group("triage", short_help="Decide on change points; waive cases.")
 def command() -> None:
     """List change points and note what people decide on them, with author and reason.
+
+    An accepted change and a waived case pass the gate until their last day.
 
     Nothing is overwritten: a later decision stands beside the earlier ones.
 
@@ -60,11 +74,16 @@ def command() -> None:
 def list_(*, branch: str, gpu: str | None, state: str, form: Format, config: Config) -> Document:
     """Show the change points of a branch, the largest first; by default those that are open.
 
+    Open is what is new, reopened, acknowledged or accepted until a day that is over. Retracted is
+    what was told of and more runs deny.
+
     Example: bandwatch triage list --state accepted
     """
     del form
     with Store.open(config.store.url, read_only=True) as store:
-        found, said = changes(store, branch, gpu), triage_states(store, {AUTHOR})
+        now, said = survey(store, branch, gpu), triage_states(store, {AUTHOR})
+        told = triage_states(store).values()
+    found = [*now.changes, *now.gone(told)]
     wanted = {"open": OPEN, "all": STATES}.get(state, (state,))
     kept = [change for change in found if _state(change, said) in wanted]
     kept.sort(key=lambda change: -abs(change.effect))
@@ -83,12 +102,19 @@ def _action(name: str, state: TriageState, told: str) -> None:
     @click.option("--author", metavar="NAME", help="Who decides.  [default: git's user.name]")
     @click.option("--branch", default="main", show_default=True, help="The branch of the change.")
     @click.option("--gpu", metavar="MODEL", help="Only on this GPU model.")
+    @click.option(
+        "--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help=_UNTIL.get(state, _ENDS)
+    )
     @report_command
     def act(*, form: Format, config: Config, **given: Any) -> Document:
         del form
         return _note_all(config, state, **given)
 
 
+_ENDS = "The last day that this holds.  [default: no end]"
+_UNTIL = {
+    TriageState.ACCEPTED: f"The last day that this holds.  [default: in {ACCEPTED_DAYS} days]"
+}
 _HELP = (
     "COMMIT is the first commit of the new level, or its beginning. CASE is words of a label or a "
     "fingerprint; without it, every case that changed there is meant."
@@ -97,6 +123,8 @@ _EXAMPLE = 'Example: bandwatch triage {} 3f2a91c relu cuda_vector --note "needed
 _action("acknowledge", TriageState.ACKNOWLEDGED, "Note that someone looks after a change.")
 _action("accept", TriageState.ACCEPTED, "Accept the new level: it is meant.")
 _action("reopen", TriageState.REOPENED, "Take back what was decided on a change.")
+for _waiver_command in (waive, revoke, waivers):
+    command.add_command(_waiver_command)
 
 
 def _note_all(
@@ -109,12 +137,12 @@ def _note_all(
     author: str | None,
     branch: str,
     gpu: str | None,
+    until: datetime | None,
 ) -> Document:
-    who = (author or git.identity() or "").strip()
-    if not who:
-        raise ConfigError("cannot note who decided: git has no user.name here; give --author NAME")
-    if not note.strip():
-        raise ConfigError("cannot note a decision without a reason; give --note TEXT")
+    who, why = who_and_why(author, note)
+    if until is None and state is TriageState.ACCEPTED:
+        until = datetime.now(UTC) + timedelta(days=ACCEPTED_DAYS)
+    ends = end_of_day(until) if until else None
     with Store.open(config.store.url) as store:
         sha = find_run(store, commit, gpu_model=gpu).sha
         found = changes(store, branch, gpu)
@@ -122,7 +150,7 @@ def _note_all(
         if not meant:
             raise NotFoundError(_none(commit, branch, found))
         for change in meant:
-            add_triage(store, _entry(change, state, who, note.strip()))
+            add_triage(store, replace(_entry(change, state, who, why), expires_at=ends))
         said = triage_states(store, {AUTHOR})
     return _document(meant, said, f"{state.value}: {_counted(len(meant))}, by {who}")
 
@@ -166,8 +194,10 @@ def _said(change: Change, said: Said) -> Triage | None:
 
 
 def _state(change: Change, said: Said) -> str:
+    if change.p_value >= 1:
+        return RETRACTED
     if entry := _said(change, said):
-        return entry.state.value
+        return EXPIRED if has_ended(entry, datetime.now(UTC)) else entry.state.value
     return FIXED if change.recovered else TriageState.NEW.value
 
 
@@ -195,6 +225,7 @@ def _row(change: Change, said: Said) -> Row:
             "gpu_model": change.gpu_model,
             "author": entry.author if entry else None,
             "note": entry.note if entry else None,
+            "expires_at": entry.expires_at if entry else None,
             "fingerprint": change.case.fingerprint,
             "previous_commit": change.previous_sha,
             "p_value": change.p_value,

@@ -27,6 +27,7 @@ from tracker.loop.judging import earlier_runs, judge_session, scratch_store
 from tracker.loop.runs import to_runs
 from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
+from tracker.loop.waived import keep_waivers
 from tracker.loop.worktrees import BuildError, build
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
 from tracker.queries import candidates, find_run, load_run

@@ -2,15 +2,17 @@
 
 import json
 import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tracker.loop.notify import news, tell
+from tracker.loop.notify import AUTHOR, news, tell
 from tracker.store import Store
-from tracker.store.people import TriageState, triage_log
+from tracker.store.people import Triage, TriageState, add_triage, triage_log, waiver_log
 from tracker.tests.cli.conftest import Answer, Command
 from tracker.tests.factory import make_case, make_result, make_run, sha
 
@@ -30,6 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     make_case(kernel),
                     [float(t) for t in 1.3e-4 * factor * np.exp(rng.normal(0, 0.002, 20))],
                     warnings=(),
+                    median_cycles=257_400.0 * factor,
                 )
                 for kernel, factor in (("relu", slower), ("add", slower), ("mul", 1.0))
             )
@@ -123,3 +126,97 @@ def test_what_is_no_change_point_is_refused(
     assert answer.code == 2
     assert told in answer.err
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.usefixtures("history")
+def test_an_accepted_level_ends_and_is_open_again(
+    bandwatch: Command, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("--author", "Ada", "--note", "exact")
+    over = bandwatch("triage", "accept", sha(CHANGED), *told, "--until", "2026-01-31")
+    assert over.code == 2
+    assert "that day is over" in over.err
+    assert bandwatch("triage", "accept", sha(CHANGED), *told, "--until", "2099-01-31").code == 0
+    assert listed(bandwatch("triage", "list", "--format", "json")) == []
+    with Store.open(str(history / "runs.db")) as store:
+        assert {entry.expires_at for entry in triage_log(store)} == {"2099-01-31T23:59:59+00:00"}
+    monkeypatch.setattr("tracker.cli.triage.has_ended", lambda _entry, _at: True)
+    found = listed(bandwatch("triage", "list", "--format", "json"))
+    assert {(row["state"], row["note"]) for row in found} == {("expired", "exact")}
+
+
+@pytest.mark.usefixtures("history")
+def test_nothing_is_accepted_for_ever(bandwatch: Command, history: Path) -> None:
+    bandwatch("triage", "accept", sha(CHANGED), "relu", "--author", "Ada", "--note", "exact")
+    with Store.open(str(history / "runs.db")) as store:
+        (entry,) = triage_log(store)
+    assert entry.expires_at is not None
+    ends = datetime.fromisoformat(entry.expires_at) - datetime.now(UTC)
+    assert 179 <= ends.days <= 180
+
+
+def test_a_change_that_was_told_and_is_gone_is_listed_as_retracted(
+    history: Path, bandwatch: Command
+) -> None:
+    mul = make_case("mul").fingerprint
+    told = Triage(mul, "NVIDIA H200", sha(5), TriageState.NEW, AUTHOR, "regression: sent", sha(4))
+    with Store.open(str(history / "runs.db")) as store:
+        add_triage(store, replace(told, effect=-0.03))
+    found = listed(bandwatch("triage", "list", "--state", "retracted", "--format", "json"))
+    assert [(row["case"].split("/")[0], row["commit"]) for row in found] == [("mul", sha(5))]
+    assert len(listed(bandwatch("triage", "list", "--format", "json"))) == 2
+
+
+WAIVE = ("triage", "waive", "relu/*", "--author", "Ada", "--note", "driver bug", "--until")
+
+
+def waived(answer: Answer) -> list[tuple[str, str, str]]:
+    assert answer.code == 0, answer.err
+    rows = json.loads(answer.out)["tables"].get("waivers", [])
+    return [(row["state"], row["pattern"], row["note"]) for row in rows]
+
+
+@pytest.mark.usefixtures("history")
+def test_a_waiver_lets_a_loss_pass_and_says_so(bandwatch: Command) -> None:
+    lost = sha(CHANGED)
+    before = bandwatch("check", lost)
+    assert before.code == 1
+    assert bandwatch(*WAIVE, "2099-01-31").code == 0
+    assert bandwatch("check", lost).code == 1, "add is slower too and nobody waived it"
+    assert bandwatch("triage", "waive", "add/*", *WAIVE[3:], "2099-01-31").code == 0
+    after = bandwatch("check", lost)
+    assert after.code == 0
+    assert "waived by Ada until 2099-01-31: driver bug" in after.out
+    assert "2 regressions" in after.out
+
+
+@pytest.mark.usefixtures("history")
+def test_waivers_are_listed_and_revoked_and_stay_on_record(
+    bandwatch: Command, history: Path
+) -> None:
+    assert bandwatch(*WAIVE, "2099-01-31").code == 0
+    active = waived(bandwatch("triage", "waivers", "--format", "json"))
+    assert active == [("active", "relu/*", "driver bug")]
+    revoke = ("triage", "revoke", "relu/*", "--author", "Grace", "--note", "fixed")
+    assert bandwatch(*revoke).code == 0
+    assert waived(bandwatch("triage", "waivers", "--format", "json")) == [
+        ("revoked", "relu/*", "fixed")
+    ]
+    again = bandwatch(*revoke)
+    assert again.code == 2
+    assert "no such waiver holds" in again.err
+    with Store.open(str(history / "runs.db")) as store:
+        assert [entry.author for entry in waiver_log(store)] == ["Ada", "Grace"]
+
+
+@pytest.mark.usefixtures("history")
+def test_a_waiver_without_an_end_or_a_reason_is_refused(bandwatch: Command) -> None:
+    endless = bandwatch("triage", "waive", "relu/*", "--author", "Ada", "--note", "x")
+    assert endless.code == 2
+    assert "--until" in endless.err
+    silent = bandwatch("triage", "waive", "*", "--author", "Ada", "--note", " ", *("--until", DAY))
+    assert silent.code == 2
+    assert "without a reason" in silent.err
+
+
+DAY = "2099-01-31"
