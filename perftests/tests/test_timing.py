@@ -1,0 +1,192 @@
+"""How a window is judged: what makes it throttled, noisy, shared or no sample at all. No GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pytest
+import torch
+
+from perftests.harness import timing
+from perftests.harness.calibrate import Peaks
+from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.record import Findings
+from perftests.harness.sampling import Batch
+from perftests.harness.settings import Settings
+from perftests.harness.state import State, Watch
+from perftests.harness.stop import StopRule
+from perftests.harness.timing import time_workload
+from perftests.tests.workloads import relu_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perftests.harness.session import Bench
+
+CALM = State(1.98e9, 3.2e9, 40.0, 300.0, (), 0)
+PEAKS = Peaks(4.9e12, 4.1e12, "driver", 4.2e12, 6.7e13, 3e-6)
+MOVED = 8 * 1_000_000
+
+
+@dataclass
+class Device:
+    """A GPU of scripted launches: seconds, clock and late ones of each batch."""
+
+    seconds: Callable[[int], float]
+    clock_hz: float | None = 1.98e9
+    late_share: float = 0.0
+    kind: str = "cuda"
+    highest_sm_clock_hz: float = 1.98e9
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    cupy: object = None
+    timer: str = "scripted"
+    launched: int = 0
+    turns: int = 0
+    clock_step: ClassVar[float] = 0.0
+
+    def runner(self, *_: object) -> Device:
+        return self
+
+    def batch(self, count: int) -> Batch:
+        late = int(self.late_share * count)
+        found = [self.seconds(self.launched + i) for i in range(count - late)]
+        self.launched += count
+        self.turns += 1
+        clock = self.clock_hz and self.clock_hz * (1 - self.clock_step * (self.turns % 2))
+        return Batch(found, clock, late, sum(found))
+
+    def once(self) -> None:
+        """Nothing."""
+
+    def synchronize(self) -> None:
+        """Nothing."""
+
+
+class Readings(Watch):
+    """NVML's answers in turn; the last repeats."""
+
+    def __init__(self, *states: State) -> None:
+        super().__init__(handle=1)
+        self.states = list(states)
+
+    def read(self) -> State:
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+
+@dataclass
+class FakeBench:
+    device: Device
+    watch: Watch
+    known: Peaks = PEAKS
+    limits: StopRule = field(default_factory=lambda: StopRule(max_samples=64, max_seconds=0.05))
+    settings: Settings = field(default_factory=Settings)
+    last_busy: float = float("inf")
+
+    def peaks(self, *_: object) -> Peaks:
+        return self.known
+
+    def rule(self) -> StopRule:
+        return self.limits
+
+
+@pytest.fixture(autouse=True)
+def _no_allocations(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Allocations:
+        def __init__(self, *_: object) -> None:
+            """Watch nothing."""
+
+        def __enter__(self) -> None:
+            """Nothing."""
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing."""
+
+        def found(self) -> None:
+            return None
+
+    monkeypatch.setattr(timing, "GpuAllocations", Allocations)
+
+
+def judged(
+    seconds: float | Callable[[int], float] = 1e-5,
+    *states: State,
+    mode: str = "cold",
+    moved: int = MOVED,
+    bench: dict[str, Any] | None = None,
+    **device: Any,
+) -> Findings:
+    """Time scripted launches and return what was found, accepted."""
+    found = Findings(relu_workload(bytes_moved=moved), mode)
+    script = seconds if callable(seconds) else lambda _: seconds
+    fake = FakeBench(Device(script, **device), Readings(*(states or (CALM,))), **(bench or {}))
+    poisoned: list[bool] = []
+    timed = time_workload(found, cast("Bench", fake), [lambda: None], lambda: poisoned.append(True))
+    assert poisoned == [True]
+    timed.accept(found)
+    return found
+
+
+def test_a_calm_window_is_ok_and_has_its_states() -> None:
+    found = judged()
+    assert (found.status, found.warnings) == ("ok", {})
+    assert set(found.states) == {"before", "during", "after"}
+    assert found.sample is not None
+    assert found.sample.sm_clock_hz == 1.98e9
+
+
+@pytest.mark.parametrize("when", [0, 1, 2])
+def test_a_reason_to_slow_down_at_any_time_throttles_the_window(when: int) -> None:
+    hot = replace(CALM, throttle_reasons=("sw_power_cap", "gpu_idle"))
+    states = [CALM] * 3
+    states[when] = hot
+    found = judged(1e-5, *states)
+    assert found.status == "throttled"
+    assert found.warnings["throttled"] == "the device slowed itself: sw_power_cap"
+
+
+def test_a_low_clock_throttles_the_window_without_a_reason() -> None:
+    found = judged(clock_hz=1.2e9)
+    assert found.status == "throttled"
+    assert "below 75 %" in found.warnings["slow_clock"]
+
+
+def test_another_process_marks_the_window() -> None:
+    found = judged(1e-5, CALM, replace(CALM, other_processes=1), CALM)
+    assert "another process" in found.warnings["shared_device"]
+
+
+def test_a_sample_that_is_cut_off_while_noisy_says_so() -> None:
+    found = judged(lambda i: 1e-5 if i % 2 else 2e-5)
+    assert found.status == "noisy"
+    assert "relative standard error" in found.warnings["noisy"]
+
+
+def test_late_launches_are_told_and_alone_are_no_sample() -> None:
+    found = judged(late_share=0.5)
+    assert "came too late" in found.warnings["late_launches"]
+    with pytest.raises(ChainBrokenError, match="none left of") as broken:
+        judged(late_share=1.0, bench={"limits": StopRule(max_samples=64, max_seconds=0.01)})
+    assert broken.value.link is Link.SAMPLES
+
+
+def test_less_than_an_empty_launch_is_no_time_and_little_more_is_told() -> None:
+    with pytest.raises(ChainBrokenError, match=r"less than an empty kernel's 3\.00 us") as broken:
+        judged(2e-6, moved=100)
+    assert broken.value.link is Link.SAMPLES
+    assert "an empty kernel shows 3.00 us" in judged(4e-6, moved=100).warnings["near_floor"]
+    assert judged(5e-6, moved=100).warnings == {}
+
+
+def test_more_than_the_memory_gives_is_a_fault_when_cold_only() -> None:
+    with pytest.raises(ChainBrokenError, match="more than the 4900 GB/s") as broken:
+        judged(1e-5, moved=50_000_000)
+    assert broken.value.link is Link.PEAK
+    assert judged(1e-5, moved=50_000_000, mode="hot").status == "ok"
+
+
+def test_a_clock_that_never_settles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_WARM_CAP", {"cuda": 0.02})
+    monkeypatch.setattr(Device, "clock_step", 0.02)
+    found = judged()
+    assert "still moving" in found.warnings["unsteady"]
