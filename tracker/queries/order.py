@@ -3,24 +3,57 @@
 import heapq
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
 from tracker.model import Commit
+from tracker.queries.columns import raw, read_columns
 from tracker.store import Store
 from tracker.store.schema import CommitParentRow, CommitRow, Meta, RunRow
 
+Floats = NDArray[np.float64]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Graph:
-    """All commits of a store: row ids by sha and back, parents, and each one's place in order."""
+    """All commits of a store: `number` is a commit's row id, rising, `place` its place in order.
 
-    ids: Mapping[str, int]
-    shas: Mapping[int, str]
-    parents: Mapping[int, tuple[int, ...]]
-    places: Mapping[int, int]
+    Columns of one length, `edges` pairs of child and parent by row id, first parents first.
+    """
+
+    number: NDArray[np.int64]
+    sha: NDArray[np.str_]
+    place: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+    def rows_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the index of each row id; all have to be among these."""
+        return np.searchsorted(self.number, numbers)
+
+    @cached_property
+    def ids(self) -> Mapping[str, int]:
+        """Row ids by sha."""
+        return dict(zip(self.sha.tolist(), self.number.tolist(), strict=True))
+
+    @cached_property
+    def shas(self) -> Mapping[int, str]:
+        """Shas by row id."""
+        return dict(zip(self.number.tolist(), self.sha.tolist(), strict=True))
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """Places in order by row id."""
+        return dict(zip(self.number.tolist(), self.place.tolist(), strict=True))
+
+    @cached_property
+    def parents(self) -> Mapping[int, tuple[int, ...]]:
+        """Row ids of the parents by row id, the first parent first."""
+        return _tuples(self.edges)
 
 
 def graph(store: Store, connection: Connection) -> Graph:
@@ -35,25 +68,52 @@ def graph(store: Store, connection: Connection) -> Graph:
 
 
 def _read(connection: Connection) -> Graph:
-    # A commit of which only the id is known stands where it was first measured.
+    query = select(*map(raw, (CommitRow.id, CommitRow.sha, CommitRow.committed)))
+    ids, shas, committed = read_columns(connection, query.order_by(CommitRow.id))
+    number, times = np.array(ids, np.int64), np.array(committed, np.float64)
+    if np.isnan(times).any():
+        times = _with_first_runs(connection, number, times)
+    pairs = select(*map(raw, (CommitParentRow.commit_id, CommitParentRow.parent_id)))
+    pairs = pairs.order_by(CommitParentRow.commit_id, CommitParentRow.position)
+    edges = np.array(read_columns(connection, pairs), np.int64).T
+    place = _places(number, times, edges)
+    return Graph(number, np.array(shas, np.str_), place, edges)
+
+
+def _with_first_runs(connection: Connection, number: NDArray[np.int64], times: Floats) -> Floats:
+    """Return the times, those that are unknown as that of the commit's first measured run.
+
+    A commit of which only the id is known stands where it was first measured.
+    """
     first = select(RunRow.commit_id, func.min(RunRow.started)).group_by(RunRow.commit_id)
     measured = {row[0]: row[1] for row in connection.execute(first)}
-    rows = connection.execute(select(CommitRow.id, CommitRow.sha, CommitRow.committed)).all()
-    parents: dict[int, list[int]] = {}
-    edges = select(CommitParentRow.commit_id, CommitParentRow.parent_id)
-    edges = edges.order_by(CommitParentRow.commit_id, CommitParentRow.position)
-    for commit_id, parent_id in connection.execute(edges):
-        parents.setdefault(commit_id, []).append(parent_id)
-    times = {
-        row.id: row.committed if row.committed is not None else measured.get(row.id) for row in rows
-    }
-    frozen = {child: tuple(found) for child, found in parents.items()}
-    return Graph(
-        ids={row.sha: row.id for row in rows},
-        shas={row.id: row.sha for row in rows},
-        parents=frozen,
-        places={number: place for place, number in enumerate(in_order(times, frozen))},
-    )
+    runs = np.array([measured.get(n, np.nan) for n in number.tolist()], np.float64)
+    return np.where(np.isnan(times), runs, times)
+
+
+def _places(
+    number: NDArray[np.int64], times: Floats, edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return each commit's place in order."""
+    # One without a time comes as soon as its parents allow.
+    order = np.lexsort((number, np.where(np.isnan(times), -np.inf, times)))
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    child, parent = (place[np.searchsorted(number, ends)] for ends in edges.T)
+    if (parent < child).all():
+        # The usual case, and then what follows would give the same.
+        return place
+    told = (None if np.isnan(t) else t for t in times.tolist())
+    found = in_order(dict(zip(number.tolist(), told, strict=True)), _tuples(edges))
+    place[np.searchsorted(number, np.array(found, np.int64))] = np.arange(order.size)
+    return place
+
+
+def _tuples(edges: NDArray[np.int64]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for child, parent in edges.tolist():
+        found.setdefault(child, []).append(parent)
+    return {child: tuple(parents) for child, parents in found.items()}
 
 
 def in_order(times: Mapping[int, float | None], parents: Mapping[int, Sequence[int]]) -> list[int]:
@@ -62,10 +122,6 @@ def in_order(times: Mapping[int, float | None], parents: Mapping[int, Sequence[i
     A commit without a time comes as soon as its parents allow. Commits in a cycle, which only a
     forged record can make, come last, by time.
     """
-    by_time = sorted(times, key=lambda n: (float("-inf") if (t := times[n]) is None else t, n))
-    if _parents_first(by_time, parents):
-        # The usual case, and then what follows would give the same.
-        return by_time
     waiting = {child: len(set(found) & times.keys()) for child, found in parents.items()}
     children: dict[int, list[int]] = {}
     for child, found in parents.items():
@@ -88,15 +144,6 @@ def in_order(times: Mapping[int, float | None], parents: Mapping[int, Sequence[i
                 heapq.heappush(ready, key(child))
     stuck = times.keys() - set(order)
     return order + sorted(stuck, key=key)
-
-
-def _parents_first(order: Sequence[int], parents: Mapping[int, Sequence[int]]) -> bool:
-    place = {number: index for index, number in enumerate(order)}
-    return all(
-        place.get(parent, -1) < index
-        for number, index in place.items()
-        for parent in parents.get(number, ())
-    )
 
 
 def ancestors(store: Store, sha: str, limit: int = 1000) -> tuple[str, ...]:

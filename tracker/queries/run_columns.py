@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select, type_coerce
+from sqlalchemy import select
 from sqlalchemy.engine import Connection
-from sqlalchemy.types import NULLTYPE
 
 from tracker.model import Environment
+from tracker.queries.columns import raw, read_columns
 from tracker.queries.order import Graph, graph
 from tracker.store import Store
 from tracker.store.reader import environments
@@ -31,8 +31,7 @@ _NAMES = (
     "environment_id",
     "device_id",
 )
-# As the driver gives them: NumPy turns whole columns into its types, faster than row by row.
-_COLUMNS = tuple(type_coerce(getattr(RunRow, name), NULLTYPE) for name in _NAMES)
+_COLUMNS = tuple(raw(getattr(RunRow, name)) for name in _NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,7 @@ def run_columns(store: Store, connection: Connection, model_id: int) -> RunColum
     held = store.cache.get(key)
     if held is None or held[0] != revision:
         query = select(*_COLUMNS).where(RunRow.gpu_model_id == model_id).order_by(RunRow.id)
-        rows = connection.execute(query).all()
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(_COLUMNS)
+        columns = read_columns(connection, query)
         known = environments(connection, set(columns[7]))
         held = (revision, _arrays(columns, graph(store, connection), known))
         store.cache[key] = held
@@ -79,16 +77,23 @@ def _arrays(
     columns: Sequence[Sequence[Any]], commits: Graph, known: Mapping[int, Environment]
 ) -> RunColumns:
     numbers, run_ids, commit_ids, branches, started, dirty, complete, where, devices = columns
+    # A run outside a checkout has no commit: NaN, and no row.
+    of_commit = np.array(commit_ids, np.float64)
+    placed = ~np.isnan(of_commit)
+    rows = commits.rows_of(of_commit[placed].astype(np.int64))
+    sha = np.zeros(placed.shape, commits.sha.dtype)
+    place = np.full(placed.shape, -1.0)
+    sha[placed], place[placed] = commits.sha[rows], commits.place[rows]
     return RunColumns(
         number=np.array(numbers, np.int64),
         run_id=np.array(run_ids, np.str_),
-        sha=np.array([commits.shas.get(number, "") for number in commit_ids], np.str_),
+        sha=sha,
         branch=np.array([name or "" for name in branches], np.str_),
         started=np.array(started, np.float64),
         dirty=np.array(dirty, np.bool_),
         complete=np.array(complete, np.bool_),
         environment=np.array(where, np.int64),
         device=np.array(devices, np.int64),
-        place=np.array([commits.places.get(number, -1) for number in commit_ids], np.float64),
+        place=place,
         environments=known,
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select, type_coerce
+from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.types import NULLTYPE
 
 from tracker.errors import NotFoundError
 from tracker.model import Case, Environment
+from tracker.queries.columns import raw, read_columns
 from tracker.queries.run_columns import RunColumns, run_columns
 from tracker.store import Store
 from tracker.store.codec import unpack
@@ -95,8 +95,7 @@ _NUMBERS = (
     "median_cycles",
 )
 _NAMES = ("run_id", "id", "facts_id", "status", "shared", "count", *_NUMBERS)
-# As the driver gives them: NumPy turns whole columns into its types, faster than row by row.
-_COLUMNS = tuple(type_coerce(getattr(ResultRow, name), NULLTYPE) for name in _NAMES)
+_COLUMNS = tuple(raw(getattr(ResultRow, name)) for name in _NAMES)
 
 
 def series(
@@ -123,8 +122,7 @@ def series(
         if connection.execute(select(func.count()).select_from(GpuModelRow)).scalar_one() > 1:
             on_model = select(RunRow.id).where(RunRow.gpu_model_id == model_id)
             query = query.where(ResultRow.run_id.in_(on_model))
-        found = connection.execute(query).all()
-        columns = list(zip(*found, strict=True)) if found else [()] * len(_COLUMNS)
+        columns = read_columns(connection, query)
         code = _code_fingerprints(connection, columns[2])
     rows = runs.rows_of(np.array(columns[0], np.int64))
     wanted = rows >= 0

@@ -5,7 +5,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,11 @@ def test_several_upgrades_at_once_are_one(
 ) -> None:
     address = released(migrate.HEAD)
     later("")
-    all_at_once([partial(upgrade_store, address) for _ in range(5)])
+
+    def upgrade() -> None:
+        upgrade_store(address)
+
+    all_at_once([upgrade] * 5)
     with Store.open(address) as store:
         assert list(check_store(store)) == []
         assert queries.overview(store).runs == 11
