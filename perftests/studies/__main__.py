@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = _wanted(given.names, catalogue)
     _tell(scope)
     setting = Setting(header.command, facts, header.commit, scope.small)
-    failed = [name for name in names if not _ran(name, catalogue, scope, setting, given.out)]
+    failed = _run_all(names, catalogue, scope, setting, given.out)
     if not given.no_store:
         failed += _recorded(scope, header, names, given.store)
     if failed:
@@ -90,6 +90,19 @@ def _tell(scope: Scope) -> None:
         print(f"{CPU_NOTE}.", flush=True)
     elif scope.small:
         print(f"{SMALL_NOTE}.", flush=True)
+
+
+def _run_all(
+    names: list[str], catalogue: Catalogue, scope: Scope, setting: Setting, out: Path
+) -> list[str]:
+    """Run the studies in turn; return those that failed. An interrupt loses no earlier result."""
+    ran: dict[str, bool] = {}
+    try:
+        for name in names:
+            ran[name] = _ran(name, catalogue, scope, setting, out)
+    except KeyboardInterrupt:
+        print("interrupted: what was measured before is recorded", file=sys.stderr)
+    return [name for name in names if not ran.get(name, False)]
 
 
 def _ran(name: str, catalogue: Catalogue, scope: Scope, setting: Setting, out: Path) -> bool:

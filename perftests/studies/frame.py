@@ -132,6 +132,13 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
 
 
+def of_this_device(scope: Scope, verdict: str) -> str:
+    """Return a verdict on a claim about GPUs, with the proviso where no GPU took part."""
+    if scope.gpu:
+        return verdict
+    return f"The claim is about GPUs, so it cannot be tested here. On this CPU: {verdict}"
+
+
 def measured_rows(section: Section) -> list[Row]:
     """Return the rows of a section, none where it says only why it was not measured."""
     return [row for row in section.rows if set(row) != {"why"}]

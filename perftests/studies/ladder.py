@@ -16,7 +16,7 @@ import torch
 from kernels.cases import Case
 from kernels.inputs import empty_at, make_inputs
 from kernels.registry import definition, implementations
-from perftests.studies.frame import Findings, Study, reason_of
+from perftests.studies.frame import Findings, Study, of_this_device, reason_of
 from perftests.studies.pictures import INK, LINES, MUTED
 from perftests.studies.tables import Section
 from perftests.suite import workload
@@ -221,7 +221,8 @@ def _bar(axis: Any, place: int, row: Row) -> None:
 def run(scope: Scope) -> Findings:
     """Climb the ladder on both kinds of input."""
     sections = tuple(rungs(scope, name) for name in INPUTS)
-    return Findings(sections, verdict(sections), partial(draw, sections))
+    text = of_this_device(scope, verdict(sections))
+    return Findings(sections, text, partial(draw, sections))
 
 
 STUDY = Study("ladder", "The ladder of the fused transform", CLAIM, run)

@@ -119,7 +119,7 @@ def record(runs: Sequence[Mapping[str, Any]], store: str | None, root: Path = RO
     for path, run in zip(paths, runs, strict=True):
         path.write_text(json.dumps(run, allow_nan=False) + "\n", "utf-8")
     command = [sys.executable, "-m", "tracker.cli.main", "record", *map(str, paths)]
-    command += ["--store", store] if store else []
+    command += ["--format", "json", *(["--store", store] if store else [])]
     done = subprocess.run(
         command, cwd=root, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
     )
@@ -132,4 +132,4 @@ def record(runs: Sequence[Mapping[str, Any]], store: str | None, root: Path = RO
     for path in paths:
         path.unlink()
     folder.rmdir()
-    return (done.stdout.strip().splitlines() or ["recorded"])[-1]
+    return str(json.loads(done.stdout)["summary"])

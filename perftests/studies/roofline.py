@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kernels.cases import MIB, Case, cases
 from kernels.cost import cost
 from kernels.registry import get, kernels
-from perftests.studies.frame import Findings, Study, reason_of
+from perftests.studies.frame import Findings, Study, of_this_device, reason_of
 from perftests.studies.roofline_curve import STEPS, chain
 from perftests.studies.roofline_verdict import draw, verdict
 from perftests.studies.tables import Section
@@ -196,7 +196,7 @@ def run(scope: Scope) -> Findings:
     found = points(scope, over)
     gpus, theirs = articles()
     sections = (over, found, traced, gpus, theirs)
-    text = verdict(over.rows, found.rows, traced.rows, gpus.rows)
+    text = of_this_device(scope, verdict(over.rows, found.rows, traced.rows, gpus.rows))
     return Findings(sections, text, partial(draw, over.rows, found.rows, traced.rows, gpus.rows))
 
 

@@ -23,8 +23,9 @@ from kernels.registry import get
 from kernels.sass import facts
 from kernels.tiling import VECTOR_BYTES, tile
 from perftests.studies.counted import counters
-from perftests.studies.frame import Findings, Study, attempted
+from perftests.studies.frame import Findings, Study, attempted, of_this_device
 from perftests.studies.occupancy import Residency, asked, estimated
+from perftests.studies.sweep_blocks import blocks, told
 from perftests.studies.sweep_verdict import draw, extremes, verdict
 from perftests.studies.tables import Row, Section
 from perftests.suite import workload
@@ -237,9 +238,11 @@ def run(scope: Scope) -> Findings:
     timed = times(scope, shapes, sizes)
     held = attempted("What a shape keeps in flight", partial(residencies, shapes, scope.device))
     seen = attempted("Counters of the best and the worst", partial(counted_rows, timed))
-    sections = (timed, held, seen)
+    fused = attempted("Blocks of the fused transform", partial(blocks, scope))
+    sections = (timed, held, seen, fused)
     sms = torch.cuda.get_device_properties(scope.device).multi_processor_count if scope.gpu else 0
-    return Findings(sections, verdict(timed, held, seen, sms), partial(draw, timed.rows))
+    text = f"{verdict(timed, held, seen, sms)} {told(fused)}"
+    return Findings(sections, of_this_device(scope, text), partial(draw, timed.rows))
 
 
 STUDY = Study("sweep", "Launch shapes", CLAIM, run)

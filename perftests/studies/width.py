@@ -22,7 +22,7 @@ from kernels.inputs import empty_at
 from kernels.registry import get
 from kernels.sass import facts
 from perftests.studies.counted import counters
-from perftests.studies.frame import Findings, Study, attempted, reason_of
+from perftests.studies.frame import Findings, Study, attempted, of_this_device, reason_of
 from perftests.studies.tables import Section
 from perftests.studies.width_verdict import draw, verdict
 from perftests.suite import workload
@@ -228,7 +228,8 @@ def run(scope: Scope) -> Findings:
     off = misaligned(scope, sizes[-1], times.rows)
     seen = attempted("Counters", partial(counted_rows, sizes[-1]))
     sections = (has, times, off, seen)
-    return Findings(sections, verdict(has, times, off, seen), partial(draw, off))
+    text = of_this_device(scope, verdict(has, times, off, seen))
+    return Findings(sections, text, partial(draw, off))
 
 
 STUDY = Study("width", "Vector width", CLAIM, run)

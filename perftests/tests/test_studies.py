@@ -97,6 +97,20 @@ def test_results_go_into_the_store_as_one_incomplete_run_with_each_case_once(
     assert results == (1,)
 
 
+def test_an_interrupt_records_what_was_measured_before(
+    run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(scope: Scope) -> Findings:
+        raise KeyboardInterrupt
+
+    later = Study("zz", "Later", "A claim.", interrupted)
+    assert run("all", studies=(SOUND, later)) == 1
+    said = capsys.readouterr()
+    assert "interrupted" in said.err
+    assert "failed: zz" in said.err
+    assert "recorded 1 of 1 runs" in said.out
+
+
 def test_a_failing_study_and_one_that_cannot_be_imported_lose_no_other(
     run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

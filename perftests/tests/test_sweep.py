@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from perftests.studies import frame, sweep
 from perftests.studies.occupancy import estimated
+from perftests.studies.sweep_blocks import KINDS, told
 from perftests.studies.sweep_verdict import draw, extremes, rank_correlation, verdict
 from perftests.studies.tables import Section
 
@@ -118,13 +119,28 @@ def test_a_cpu_sweeps_small_and_checks_every_shape(monkeypatch: pytest.MonkeyPat
     scope = frame.new_scope("cpu", small=False)
     findings = sweep.run(scope)
     assert [row["loads"] for row in findings.sections[0].rows] == [1, 2]
-    cases = [envelope["result"]["case"] for envelope in scope.kept]
-    assert [case["parameters"] for case in cases] == [
-        {"threads": 64, "loads": 1},
-        {"threads": 64, "loads": 2},
-    ]
+    cases = [envelope["result"]["case"]["parameters"] for envelope in scope.kept]
+    assert cases[:2] == [{"threads": 64, "loads": 1}, {"threads": 64, "loads": 2}]
+    assert [case["kernel"] for case in cases[2:]] == ["scalar", "shared"]
     assert all(envelope["result"]["correctness"]["passed"] for envelope in scope.kept)
     assert "why" in findings.sections[2].rows[0]
+
+
+def test_the_blocks_of_the_fused_transform_are_told_beside_the_articles_sizes() -> None:
+    shares = {
+        ("scalar", 128): 0.967,
+        ("scalar", 256): 0.947,
+        ("scalar", 512): 0.91,
+        ("warp", 64): 0.99,
+    }
+    rows: list[Row] = [
+        {"kernel": KINDS[kernel], "threads": threads, "time": 1 / share, "of copy": share}
+        for (kernel, threads), share in shares.items()
+    ]
+    text = told(Section("Blocks", "Planted", rows))
+    assert "128 threads 96.7%, 256 threads 94.7%, 512 threads 91.0%" in text
+    assert "the best block is a tile a warp of 64 threads at 99.0%" in text
+    assert "were not measured" in told(frame.missing("Blocks", "no GPU"))
 
 
 def test_the_best_of_each_size_is_framed_in_the_picture() -> None:
