@@ -186,7 +186,7 @@ def _draw_pairs(axes: Any, pairs: Sequence[Row]) -> None:
     cells = [[float("nan")] * count for _ in range(count)]
     for row in pairs:
         cells[int(row["from"])][int(row["to"])] = float(row["copy"]) / 1e9
-    axes.imshow(cells, cmap="Blues", vmin=0, vmax=1.6 * max(float(r["copy"]) / 1e9 for r in pairs))
+    axes.imshow(cells, cmap="Blues", vmin=0, vmax=2.5 * max(float(r["copy"]) / 1e9 for r in pairs))
     for row in pairs:
         place = int(row["to"]), int(row["from"])
         axes.text(*place, f"{float(row['copy']) / 1e9:.0f}", ha="center", va="center", color=INK)

@@ -74,7 +74,7 @@ class GpuShards:
     def _place(self, tensor: torch.Tensor, index: int) -> torch.Tensor:
         """Return a shard on its device: a view of the whole at home, a copy elsewhere."""
         view = tensor[self._parts[index]]
-        return view if index == 0 else view.to(self._devices[index])
+        return view if index == 0 else view.to(self._devices[index], copy=True)
 
     def scatter(self) -> None:
         """Copy each shard from the whole tensor to its device."""

@@ -23,8 +23,9 @@ from perftests.studies.copies_report import (
 )
 from perftests.studies.frame import Scope
 from perftests.studies.intervals import middle
-from perftests.studies.movers import CpuMover, ends, sample
+from perftests.studies.movers import CpuMover, GpuMover, ends, sample
 from perftests.studies.pictures import picture
+from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,27 @@ def test_a_copy_that_stops_short_is_found_and_its_time_is_not_kept(
     assert made.wrong(inwards=True, outwards=False) == "the copy to the device did not arrive whole"
     sample(CpuMover(), "pageable", [made.copy_in, made.copy_out])
     assert made.wrong(inwards=True, outwards=True) is None
+
+
+def test_on_a_device_pinned_copies_are_held_back_and_pageable_ones_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(movers, "_WITHIN_S", 0.01)
+    bench = fake_cuda.bench()
+    mover = GpuMover(bench)
+    monkeypatch.setattr(mover, "host", lambda count, dtype, _memory: torch.ones(count, dtype=dtype))
+    for memory in mover.memories:
+        made = ends(mover, 4096, memory)
+        assert all(s > 0 for s in sample(mover, memory, [made.copy_in, made.copy_out]))
+        assert made.wrong(inwards=True, outwards=True) is None
+        trip = copies.Trip(mover, 5000, memory)
+        sample(mover, memory, trip.works(16))
+        assert trip.is_right()
+    held = sum(bench.device.spins.values())
+    assert held >= 20  # of the pinned ones alone
+    sample(mover, "pageable", [lambda: None])
+    assert sum(bench.device.spins.values()) == held
 
 
 def test_a_host_that_is_always_late_gives_no_time() -> None:

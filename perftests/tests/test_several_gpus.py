@@ -23,8 +23,9 @@ from perftests.studies.several_gpus_report import (
     scaling_rows,
     verdict,
 )
-from perftests.studies.sharding import CpuShards, parts
+from perftests.studies.sharding import CpuShards, GpuShards, parts, times
 from perftests.studies.topology import Pair, matrix_of, nvlinks, pattern, wrong_words
+from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,6 +206,49 @@ def test_the_picture_of_several_gpus_is_drawn(tmp_path: Path) -> None:
     pairs = pair_rows([pair(i, j) for i in range(4) for j in range(4) if i != j])
     picture(lambda figure: draw(figure, scaling_rows(found, 1 << 30), pairs), tmp_path / "g.png")
     assert (tmp_path / "g.png").stat().st_size > 10_000
+
+
+def test_shards_on_several_devices_are_scattered_computed_and_gathered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake_cuda.install(monkeypatch)
+    shards = GpuShards(10_000, [CPU] * 4)
+    shards.compute()
+    assert shards.wrong() == 0
+    assert 0 < shards.gathered_wrong() <= 10_000
+    scattered = times(shards, [shards.scatter, shards.compute, shards.gather])
+    assert len(scattered) == 9
+    assert shards.wrong() + shards.gathered_wrong() == 0
+    monkeypatch.setattr(shards, "gather", lambda: None)
+    times(shards, [shards.scatter, shards.compute, shards.gather])
+    assert shards.wrong() == 0
+    assert shards.gathered_wrong() > 0
+
+
+@pytest.mark.parametrize("status", [0, 704])
+def test_each_two_devices_are_joined_by_copies_and_by_a_kernel_that_reads(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(topology, "asked", lambda *_: None)
+    found = list(topology.pairs([fake_cuda.bench(enable_status=status)] * 3, 1 << 12))
+    assert [(each.source, each.target) for each in found] == [
+        (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)
+    ]  # fmt: skip
+    assert all(each.wrong == 0 and each.read_wrong == 0 for each in found)
+    assert all(each.rate > 0 and each.both > 0 and each.read_rate for each in found)
+    assert found[0].nvml_says == "NVML is absent"
+
+
+def test_a_peer_that_refuses_or_has_no_access_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(topology, "asked", lambda *_: None)
+    refused = list(topology.pairs([fake_cuda.bench(enable_status=217)] * 2, 1 << 12))
+    assert refused[0].unread == "peer access was refused: status 217"
+    fake_cuda.install(monkeypatch, access=False)
+    without = list(topology.pairs([fake_cuda.bench()] * 2, 1 << 12))
+    assert without[0].read_wrong is None
+    assert without[0].unread == "no peer access is reported"
 
 
 @pytest.mark.gpu
