@@ -107,3 +107,39 @@ def test_a_thread_that_never_launched_repeats_a_call_of_another(device: torch.de
     thread.join()
     assert not failures
     assert torch.equal(out, x.clamp_min(0))
+
+
+def test_an_output_that_is_not_given_is_new_at_every_call(device: torch.device) -> None:
+    relu = remembering("relu")
+    skip_unless_available(relu, device, torch.float32)
+    x = torch.tensor([-1.0, 2.0, float("nan")], device=device)
+    kept = [relu(x) for _ in range(4)]
+    assert len({y.data_ptr() for y in kept}) == 4
+    for y in kept:
+        assert torch.equal(y.nan_to_num(7.0), torch.tensor([0.0, 2.0, 7.0], device=device))
+
+
+def test_an_output_that_is_not_given_fits_its_inputs_and_parameters(device: torch.device) -> None:
+    convert = remembering("convert")
+    skip_unless_available(convert, device, torch.float32)
+    for _ in range(2):
+        for shape in ((5,), (2, 3), (0,)):
+            x = torch.full(shape, 1.5, device=device)
+            for to, dtype in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
+                y = convert(x, to=to)
+                assert (y.shape, y.dtype, y.device) == (x.shape, dtype, x.device)
+                assert y.eq(1.5).all()
+
+
+def test_inputs_are_checked_where_the_output_of_such_was_known(device: torch.device) -> None:
+    add = remembering("add")
+    skip_unless_available(add, device, torch.float32)
+    x = torch.ones(12, device=device)
+    for _ in range(2):
+        assert add(x, x).eq(2.0).all()
+    with pytest.raises(ValueError, match="strides"):
+        add(x, torch.ones(24, device=device)[::2])
+    with pytest.raises(ValueError, match="got 1 inputs"):
+        add(x)
+    with pytest.raises(ValueError, match=r"expected \[12\]|shape"):
+        add(x, x[:5])
