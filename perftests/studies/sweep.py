@@ -25,7 +25,7 @@ from kernels.tiling import VECTOR_BYTES, tile
 from perftests.studies.counted import counters
 from perftests.studies.frame import Findings, Study, attempted, of_this_device
 from perftests.studies.occupancy import Residency, asked, estimated
-from perftests.studies.sweep_blocks import blocks, told
+from perftests.studies.sweep_blocks import blocks, compiled, told
 from perftests.studies.sweep_verdict import draw, extremes, verdict
 from perftests.studies.tables import Row, Section
 from perftests.suite import workload
@@ -235,6 +235,9 @@ def run(scope: Scope) -> Findings:
     threads: tuple[int, ...] = SMALL_THREADS if scope.small else THREADS
     loads: tuple[int, ...] = SMALL_LOADS if scope.small else LOADS
     shapes = [Shape(t, u) for t in threads for u in loads]
+    if scope.gpu:
+        arch = launch.arch_of(launch.index_of(scope.device))
+        compiled(SOURCE, arch, sorted({shape.options for shape in shapes}))
     timed = times(scope, shapes, sizes)
     held = attempted("What a shape keeps in flight", partial(residencies, shapes, scope.device))
     seen = attempted("Counters of the best and the worst", partial(counted_rows, timed))

@@ -23,6 +23,7 @@ from perftests.suite import workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from perftests.studies.frame import Scope
     from perftests.studies.tables import Row
@@ -41,21 +42,18 @@ A_THREADS = (128, 256, 512)
 _COMPILERS = 8
 
 
-def compiled(variants: Sequence[Variant], arch: str) -> None:
-    """Compile all variants for an architecture, some at once; launches find them on disk."""
-
-    def compile_one(variant: Variant) -> None:
-        build.compile_cubin(SOURCE, arch, options_of((variant,), TYPES))
-
+def compiled(source: Path, arch: str, builds: Sequence[tuple[str, ...]]) -> None:
+    """Compile a source with each set of options, some at once; launches find them on disk."""
     with ThreadPoolExecutor(_COMPILERS) as pool:
-        list(pool.map(compile_one, variants))
+        list(pool.map(lambda options: build.compile_cubin(source, arch, options), builds))
 
 
 def blocks(scope: Scope) -> Section:
     """Measure the fused transform in each block."""
     variants = SMALL_VARIANTS if scope.small else VARIANTS
     if scope.gpu:
-        compiled(variants, launch.arch_of(launch.index_of(scope.device)))
+        arch = launch.arch_of(launch.index_of(scope.device))
+        compiled(SOURCE, arch, [options_of((variant,), TYPES) for variant in variants])
     shape = SMALL_IMAGES if scope.small else IMAGES
     case = Case("fused_transform", "float32", shape, parameters=TRANSFORM)
     rows = [_row(scope, case, variant) for variant in variants]
