@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,17 @@ def test_the_studies_of_the_project_are_importable() -> None:
     found = frame.discover()
     assert found.broken == {}
     assert all(study.claim and study.title for study in found.studies.values())
+
+
+def test_each_of_the_ten_points_names_results_of_studies_that_exist() -> None:
+    text = (recording.ROOT / "docs" / "checklist.md").read_text()
+    points = re.split(r"^## \d+\. ", text, flags=re.MULTILINE)[1:]
+    assert len(points) == 10
+    known = {*frame.discover().studies, "roof"}
+    for point in points:
+        named = re.findall(r"results/([a-z_]+)-nvidia-h200\.md", point)
+        assert set(named) <= known
+        assert named or "tuning.md" in point
 
 
 def test_a_part_that_fails_leaves_its_reason_and_no_rows_to_judge() -> None:
