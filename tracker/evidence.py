@@ -8,7 +8,7 @@ from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
 from tracker.stats.against import Standing, against
 from tracker.stats.compare import Comparison
-from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior
+from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior, quieter
 from tracker.stats.summary import LogMedian, log_median, median_error
 
 
@@ -79,8 +79,7 @@ def _weigh(
     first, last = metric.of_result(base.result), metric.of_result(head.result)
     if not first or not last:
         return None
-    noise = expected_noise(base, head)
-    noise = replace(noise, sigma=quietness * noise.sigma)
+    noise = quieter(expected_noise(base, head), quietness)
     if metric is _COPY:  # both the kernel's time and the copy's vary
         noise = replace(noise, sigma=sqrt(2) * noise.sigma)
     standing = against(
@@ -100,6 +99,15 @@ def expected_noise(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)
     return prior(exp((b.value + h.value) / 2), base.environment.backend, max(b.spread, h.spread))
+
+
+def distance(base: Side, head: Side) -> float | None:
+    """Return how far apart the two times are in units of the expected noise of their ratio."""
+    if not (_measured(base.result) and _measured(head.result)):
+        return None
+    apart = log_median(head.result.measurements_s).value
+    apart -= log_median(base.result.measurements_s).value
+    return apart / (sqrt(2) * expected_noise(base, head).sigma)
 
 
 def _past(cost: Callable[[Earlier], float | None], history: Iterable[Earlier]) -> list[LogMedian]:

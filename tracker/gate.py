@@ -4,40 +4,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from tracker.baseline import Candidate, Choice, Wanted, choose
 from tracker.errors import ExitCode
+from tracker.evidence import distance
 from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
 from tracker.past import Past, Seen
+from tracker.picking import Picked, Picker, history_of, line_before
 from tracker.queries import RunInfo, candidates, results
-from tracker.queries import ancestors as known_ancestors
 from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side
+from tracker.stats.noise import quietness
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
 from tracker.verdict import Policy, Verdict, exit_code, judge
 from tracker.watch import combine, line_of_case, watch
-
-
-@dataclass(frozen=True, slots=True)
-class _Picked:
-    """For one result: its base among earlier results, what repeats the base, what repeats it."""
-
-    choice: Choice
-    base: Seen | None = None
-    base_repeats: tuple[Seen, ...] = ()
-    repeats: tuple[Seen, ...] = ()
-
-    @property
-    def all(self) -> tuple[Seen, ...]:
-        """Everything whose measurements count."""
-        return (*((self.base,) if self.base else ()), *self.base_repeats, *self.repeats)
-
-    def same_commit(self, run: RunInfo) -> bool:
-        """Return whether the base is an earlier run of the run's own commit."""
-        return self.base is not None and self.base.info.sha == run.sha
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +50,7 @@ def judge_run(
     `ancestors` are commit ids, newest first, from git; None takes the store's own graph.
     """
     # What was changed on top of a commit is judged against that commit.
-    line = _line(store, run, ancestors)
+    line = line_before(store, run, ancestors)
     found = [
         info
         for info in candidates(store, run, ancestors=line)
@@ -78,16 +60,14 @@ def judge_run(
     others = () if found else candidates(store, run, ancestors=line, any_environment=True)
     measured = results(store, run)
     past = Past(store, found)
-    picker = _Picker(run, line or (), others)
+    picker = Picker(run, line or (), others)
     picked = [picker.pick(past.of(result.case.fingerprint)) for result in measured]
     last = next((info for info in found if info.complete), None)
     gone = _gone(measured, last, past) if run.complete and last is not None else ()
     past.load([*(seen for pick in picked for seen in pick.all), *gone])
-    settings = _Settings(thresholds, today)
-    judged = [
-        _judge_case(result, run, pick, past, settings)
-        for result, pick in zip(measured, picked, strict=True)
-    ]
+    pairs = [_pair(r, run, pick, past) for r, pick in zip(measured, picked, strict=True)]
+    settings = _Settings(thresholds, today, _quietness(run, pairs))
+    judged = [settings.judged(p.base, p.head, p.head.result, p.told) for p in pairs]
     if _on_a_line(run):
         judged = _watched(judged, run, picked, past, settings)
     judged += [
@@ -146,6 +126,7 @@ def _told(judged: Judged, verdict: Verdict) -> Judged:
 class _Settings:
     thresholds: Thresholds
     today: date
+    quietness: float = 1.0
 
     def judged(
         self,
@@ -159,111 +140,43 @@ class _Settings:
             raise ValueError("cannot judge a case without a result on either side")
         policy, overrides = self.thresholds.for_case(side.result.case, self.today)
         remarks = (*told, *(override.told() for override in overrides))
-        return Judged(judge(base, head, policy), result, remarks)
+        return Judged(judge(base, head, policy, self.quietness), result, remarks)
 
     def policy(self, case: Case) -> Policy:
         """Return what counts as a change of a case."""
         return self.thresholds.for_case(case, self.today)[0]
 
 
-def _line(store: Store, run: RunInfo, ancestors: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the commits that may stand before the run, newest first."""
-    if run.sha is None:
-        return ancestors
-    line = tuple(ancestors or ())
-    if ancestors is None or run.checkout.shallow:
-        # The store may know what a shallow clone or another repository does not.
-        fork = fork_of(run.checkout)
-        known = (*([fork] if fork else []), *known_ancestors(store, fork or run.sha))
-        line = tuple(dict.fromkeys((*line, *known)))
-    return (run.sha, *line) if run.checkout.dirty else line
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Both sides of a case, and why there is no base where there is none."""
+
+    base: Side | None
+    head: Side
+    told: tuple[str, ...] = ()
 
 
-class _Picker:
-    """Finds bases; most cases of a run have the same earlier runs, so one choice serves them."""
-
-    def __init__(self, run: RunInfo, line: Sequence[str], others: Sequence[RunInfo]) -> None:
-        self._run, self._others = run, others
-        self._choices: dict[tuple[object, ...], Choice] = {}
-        self._wanted = Wanted(
-            sha=f"{run.sha} with changes" if run.checkout.dirty and run.sha else run.sha,
-            ancestors=line,
-            gpu_model=run.gpu_model,
-            environment=run.environment_key,
-            device=run.device.uuid,
-        )
-
-    def pick(self, past: Sequence[Seen]) -> _Picked:
-        """Return the base among the earlier results of one case, and what counts as repeats."""
-        key = tuple((seen.info.number, seen.status, seen.shared) for seen in past)
-        if key not in self._choices:
-            known = [_candidate(seen.info, seen) for seen in past]
-            known += [_candidate(info, None) for info in self._others]
-            self._choices[key] = choose(known, self._wanted)
-        choice, run = self._choices[key], self._run
-        base = next((seen for seen in past if seen.info.run_id == choice.run_id), None)
-        if base is None:
-            return _Picked(choice)
-        same = base.info.sha == run.sha or run.checkout.dirty
-        return _Picked(choice, base, _repeats(past, base.info), () if same else _repeats(past, run))
-
-
-def _candidate(info: RunInfo, seen: Seen | None) -> Candidate:
-    return Candidate(
-        run_id=info.run_id,
-        sha=info.sha,
-        finished=f"{info.started:020.6f}",
-        gpu_model=info.gpu_model,
-        environment=info.environment_key,
-        device=info.device.uuid,
-        dirty=info.checkout.dirty,
-        throttled=seen is not None and seen.throttled,
-        shared=seen is not None and seen.shared,
-        incorrect=seen is not None and seen.incorrect,
-    )
-
-
-def _repeats(past: Sequence[Seen], run: RunInfo) -> tuple[Seen, ...]:
-    """Return usable results of the run's commit on its device, from other processes."""
-    return tuple(
-        seen
-        for seen in past
-        if seen.info.number != run.number
-        and seen.info.sha == run.sha
-        and seen.info.device.uuid == run.device.uuid
-        and seen.usable
-    )
-
-
-def _judge_case(
-    result: Result, run: RunInfo, picked: _Picked, past: Past, settings: _Settings
-) -> Judged:
+def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
     head = _side(result, run, repeats=tuple(map(past.result, picked.repeats)))
     if picked.base is None:
         # What was passed over explains why there is no baseline.
-        told = (picked.choice.rule,) if picked.choice.excluded else ()
-        return settings.judged(None, head, result, told)
+        return _Pair(None, head, (picked.choice.rule,) if picked.choice.excluded else ())
     base = _side(
         past.result(picked.base),
         picked.base.info,
         picked.choice.rule,
         repeats=tuple(map(past.result, picked.base_repeats)),
-        history=_history(past.of(result.case.fingerprint), run, picked),
+        history=history_of(past.of(result.case.fingerprint), run, picked),
     )
-    return settings.judged(base, head, result)
+    return _Pair(base, head)
 
 
-def _history(past: Sequence[Seen], run: RunInfo, picked: _Picked) -> tuple[Earlier, ...]:
-    """Return the usable runs before the base on the run's device, the furthest ancestor first."""
-    counted = {seen.info.number for seen in picked.all}
-    return tuple(
-        seen.glance
-        for seen in reversed(past)  # the nearest ancestor comes first there
-        if seen.usable
-        and seen.info.device.uuid == run.device.uuid
-        and seen.info.number not in counted
-        and (seen.info.sha != run.sha or picked.same_commit(run))
-    )
+def _quietness(run: RunInfo, pairs: Sequence[_Pair]) -> float:
+    """Return how quiet the machine is beside what is expected of it; a GPU's noise is known."""
+    if run.environment.backend != "cpu":
+        return 1.0
+    found = [distance(pair.base, pair.head) for pair in pairs if pair.base is not None]
+    return quietness([value for value in found if value is not None])
 
 
 def _side(
@@ -293,7 +206,7 @@ def _on_a_line(run: RunInfo) -> bool:
 def _watched(
     judged: list[Judged],
     run: RunInfo,
-    picked: Sequence[_Picked],
+    picked: Sequence[Picked],
     past: Past,
     settings: _Settings,
 ) -> list[Judged]:

@@ -33,6 +33,9 @@ PRIOR_RUNS = 5.0
 # The tails between processes are heavier than a Gaussian's, and few runs show them: more runs than
 # this make the size of the noise better known, and not its tails.
 MOST_DEGREES = 8.0
+# A CPU may be far quieter than its prior: so many cases of a suite show it, never below a share.
+LEAST_CASES = 8
+QUIETEST = 0.05
 # Two boards of one model: 0.4-1.2 % apart in time, 0.1-0.2 % in copy fraction.
 BOARD_COPY_FRACTION = 0.002
 
@@ -86,3 +89,24 @@ def learn_from_steps(noise: Noise, values: Sequence[float]) -> Noise:
     sigma = sqrt((noise.degrees * noise.sigma**2 + worth * seen**2) / degrees)
     degrees = max(min(degrees, MOST_DEGREES), noise.degrees)
     return Noise(sigma, degrees, f"{len(values)} earlier runs and the {noise.source}")
+
+
+def quietness(distances: Sequence[float]) -> float:
+    """Return the share of its prior that a machine's noise is, from all cases of a suite at once.
+
+    `distances` are head over base in logarithm, each in units of what the prior expects of it. The
+    median tells the noise as long as most cases did not change; it never widens the prior, or a
+    change of the whole suite would pass for noise. 1 where there are too few cases.
+    """
+    if len(distances) < LEAST_CASES:
+        return 1.0
+    seen = 1.4826 * float(np.median(np.abs(distances)))
+    # The median of few is itself uncertain by about this share.
+    return min(1.0, max(QUIETEST, seen * (1 + 1.2 / sqrt(len(distances)))))
+
+
+def quieter(noise: Noise, share: float) -> Noise:
+    """Return the noise that is expected of a machine whose noise is a share of the prior's."""
+    if share == 1:
+        return noise
+    return Noise(noise.sigma * share, noise.degrees, f"{noise.source}, as quiet as this suite")

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 import pytest
 
-from tracker.stats.noise import PRIOR_RUNS, Noise, learn_from_steps
+from tracker.stats.noise import PRIOR_RUNS, Noise, learn_from_steps, prior, quieter, quietness
 
 PRIOR = Noise(0.005, PRIOR_RUNS, "prior")
 
@@ -33,3 +33,26 @@ def test_a_change_and_its_return_among_few_runs_is_no_noise() -> None:
 def test_the_scatter_of_many_runs_is_found_whatever_the_prior() -> None:
     values = np.random.default_rng(1).normal(0, 0.02, 400)
     assert learn_from_steps(PRIOR, values.tolist()).sigma == pytest.approx(0.02, rel=0.1)
+
+
+def test_a_suite_tells_how_quiet_its_machine_is() -> None:
+    rng = np.random.default_rng(3)
+    expected = prior(1e-3, "cpu")
+    quiet = quietness(list(0.1 * rng.standard_normal(60)))
+    assert 0.08 < quiet < 0.16
+    assert quieter(expected, quiet).sigma == pytest.approx(quiet * expected.sigma)
+    assert "as quiet as this suite" in quieter(expected, quiet).source
+
+
+def test_a_suite_never_makes_noise_of_a_change_of_all_its_cases() -> None:
+    assert quietness([5.0] * 60) == 1
+    assert quieter(prior(1e-3, "cpu"), 1.0) == prior(1e-3, "cpu")
+
+
+def test_a_few_changed_cases_do_not_hide_a_quiet_machine() -> None:
+    rng = np.random.default_rng(4)
+    assert quietness([*(0.1 * rng.standard_normal(50)), *[9.0] * 10]) < 0.2
+
+
+def test_a_handful_of_cases_says_nothing_of_the_machine() -> None:
+    assert quietness([0.01] * 7) == 1
