@@ -45,6 +45,7 @@ _CONFIRMATIONS = 2
 _BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 NOT_MEASURED = "stopped"
 FAILED = "failed"
+FAILED_TOLD = 10
 UNRECORDED = "unrecorded"
 RECORDED: tuple[Role, ...] = ("head", "repeat", "turn-base", "turn-head")
 
@@ -161,10 +162,11 @@ def _measure(plan: Plan, shop: Workshop) -> None:
 
 def _note_failed(session: Session, failed: Mapping[str, str]) -> None:
     """Note tests that failed, each once: a test that left no record would be missed by nobody."""
-    known = {entry.get("test") for entry in session.facts(FAILED)}
-    for test, why in failed.items():
-        if test not in known:
-            session.note(FAILED, test=test, text=f"{test} failed: {why}"[:_TOLD])
+    known = session.words(FAILED, "tests")
+    new = {test: why for test, why in failed.items() if test not in known}
+    if new:
+        texts = [f"{test} failed: {why}"[:_TOLD] for test, why in new.items()]
+        session.note(FAILED, tests=list(new), texts=texts[:FAILED_TOLD])
 
 
 def _keep_baseline(shop: Workshop) -> None:

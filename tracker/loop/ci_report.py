@@ -8,7 +8,7 @@ from typing import TextIO
 from urllib.parse import quote
 
 from tracker.errors import ConfigError, ExitCode
-from tracker.loop.ci import FAILED, NOT_MEASURED, UNRECORDED
+from tracker.loop.ci import FAILED, FAILED_TOLD, NOT_MEASURED, UNRECORDED
 from tracker.loop.durations import counted
 from tracker.loop.judging import Judgement
 from tracker.loop.session import Session
@@ -30,7 +30,6 @@ from tracker.report.verdicts import Heading, verdict_document
 from tracker.units import percent
 
 TITLE = "GPU benchmarks"
-_FAILED_SHOWN = 10
 COMMENT, HTML, JUNIT, JSON = "comment.md", "report.html", "junit.xml", "report.json"
 _NAMES_ONLY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/-?&=%")
 
@@ -57,7 +56,7 @@ def session_document(
         exit_code = _stopped_code(stopped[-1].get("code"), exit_code)
     if unrecorded and exit_code is ExitCode.OK:
         exit_code = ExitCode.USAGE
-    failed = session.facts(FAILED)
+    failed = session.words(FAILED, "tests")
     if failed or found.broken:
         exit_code = ExitCode.REGRESSION
     notes = (
@@ -77,7 +76,7 @@ def session_document(
 
 def _failed(session: Session, count: int) -> Iterable[str]:
     if count:
-        told = session.texts(FAILED)[:_FAILED_SHOWN]
+        told = session.words(FAILED, "texts")[:FAILED_TOLD]
         yield f"{counted(count, 'test')} failed: no time of a failed test counts"
         yield from told
         if count > len(told):

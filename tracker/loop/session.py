@@ -78,6 +78,13 @@ class Session:
         found = (entry.get("text") for entry in self.facts(step))
         return tuple(str(text) for text in found if text is not None)[:_MAX_NOTES]
 
+    def words(self, step: str, key: str) -> tuple[str, ...]:
+        """Return what stands in lists of texts that were noted with a step, in order."""
+        lists = (entry.get(key) for entry in self.facts(step))
+        return tuple(
+            word for found in lists if isinstance(found, list) for word in found if _is_text(word)
+        )
+
     def keep(self, role: Role, runs: Iterable[Run], **facts: Any) -> None:
         """Write runs as record files, then note them."""
         names, first = [], len(self._names(role))
@@ -115,6 +122,10 @@ class Session:
             for path in self.folder.iterdir():
                 if path.is_file():
                     path.unlink()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _known(path: Path, key: str) -> Notebook | None:
