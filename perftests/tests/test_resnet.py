@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from perftests.harness.energy import Power
+from perftests.harness.energy import EnergyError, Power
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.studies import resnet, resnet_loop
@@ -27,9 +29,10 @@ from perftests.studies.resnet_report import (
     told_few,
     verdict,
 )
+from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 TINY = Plan((2, 1), 16, 100)
@@ -187,6 +190,49 @@ def test_a_way_that_fails_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
     findings = resnet.study(scope, TINY, 1, 32)
     assert len(findings.sections[0].rows) == 1
     assert "broken was not measured: ValueError: no such operator." in findings.verdict
+
+
+def test_power_and_pace_are_those_of_the_same_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(resnet_loop, "_WINDOW_S", 0.05)
+    monkeypatch.setattr(resnet_loop, "_ASK_S", 0.02)
+    calls: list[float] = []
+
+    class Meter:
+        absent = None
+        refused: Mapping[str, str] = {}
+
+        def ask(self, name: str) -> Any:
+            if name == "nvmlDeviceGetUtilizationRates":
+                return SimpleNamespace(gpu=97)
+            return 1e3 * 400.0 * 0.005 * int(time.perf_counter() / 0.005)  # 400 W in steps
+
+    bench = fake_cuda.bench()
+    bench.watch = Meter()
+
+    def call() -> None:
+        calls.append(time.perf_counter())
+        time.sleep(0.001)
+
+    load = resnet_loop.loaded(call, bench)
+    assert load.power.watts == pytest.approx(400, rel=0.2)
+    pace = (len(calls) - 1) / (calls[-1] - calls[0])
+    assert load.per_s == pytest.approx(pace, rel=0.1)
+    assert load.utilisation == pytest.approx(0.97)
+
+
+def test_without_an_energy_counter_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cuda.install(monkeypatch)
+    with pytest.raises(EnergyError, match="NVML is absent"):
+        resnet_loop.loaded(lambda: None, fake_cuda.bench())
+
+
+def test_iterations_on_a_device_are_timed_between_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(resnet_loop, "_WITHIN_S", 0.0)
+    found = resnet_loop.iteration_times(lambda: time.sleep(0.001), fake_cuda.bench())
+    assert len(found) == 20
+    assert all(0.001 <= seconds < 0.1 for seconds in found)
 
 
 def test_what_overlaps_is_busy_once() -> None:
