@@ -9,7 +9,7 @@ _NUM_REGS = 4
 """CU_FUNC_ATTRIBUTE_NUM_REGS, CUDA driver API, CUfunction_attribute."""
 REGISTERS, THREADS, BLOCKS = 65536, 2048, 32
 """What an SM of compute capability 8.0, 9.0 and 10.0 has (CUDA programming guide, table 30)."""
-_WARP, _REGISTER_UNIT = 32, 256
+_WARP, _REGISTER_UNIT, _PARTS = 32, 256, 4
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ class Residency:
 def estimated(registers: int, threads: int) -> Residency:
     """Return the residency by the rules, for a kernel without shared memory.
 
-    Warps get registers in units of 256 (CUDA occupancy calculator, compute capability 8.0 to 10.0).
+    Warps get registers in units of 256, from four parts of the SM (CUDA occupancy calculator,
+    compute capability 8.0 to 10.0).
     """
     warps = -(-threads // _WARP)
     of_warp = -(-max(1, registers) * _WARP // _REGISTER_UNIT) * _REGISTER_UNIT
-    by_registers = REGISTERS // of_warp // warps
+    by_registers = REGISTERS // _PARTS // of_warp * _PARTS // warps
     return Residency(registers, min(BLOCKS, THREADS // threads, by_registers), threads)
 
 

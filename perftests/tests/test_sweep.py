@@ -101,7 +101,16 @@ def test_counters_of_the_best_and_worst_are_told_for_the_largest_size() -> None:
 @pytest.mark.parametrize(
     ("registers", "threads", "blocks"),
     # By hand: 65536 registers; a warp takes registers * 32, rounded up to 256; 2048 threads.
-    [(32, 128, 16), (33, 128, 12), (40, 256, 6), (18, 64, 32), (64, 1024, 1), (128, 1024, 0)],
+    [
+        (32, 128, 16),
+        (33, 128, 12),
+        (40, 256, 6),
+        (18, 64, 32),
+        (64, 1024, 1),
+        (128, 1024, 0),
+        (33, 64, 24),
+        (72, 32, 28),
+    ],
 )
 def test_residency_follows_from_registers(registers: int, threads: int, blocks: int) -> None:
     assert estimated(registers, threads).blocks == blocks
