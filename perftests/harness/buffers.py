@@ -82,6 +82,10 @@ class GuardedTensor:
         same = (self._content.view(-1, width) == pattern).all(dim=1)
         return int(same.sum().item())
 
+    def changed_zones(self) -> list[torch.Tensor]:
+        """Return for each guard zone, on its device, whether any byte of it was written."""
+        return [(zone != self._guard).any() for zone in (self._front, self._back)]
+
     def trespass(self) -> str | None:
         """Return where a guard zone was written, or None when both are intact."""
         for name, zone in (("before", self._front), ("behind", self._back)):
@@ -140,6 +144,18 @@ class BufferSet:
             if not same_bits(buffer.tensor, value.contiguous()):
                 return index
         return None
+
+    def intact(self, values: Inputs) -> bool:
+        """Whether all guard zones and inputs are as they were made, asked of the device once."""
+        output = self.output.tensor
+        if output.device.type == "cpu":
+            return self.trespass() is None and self.changed_input(values) is None
+        changed = [
+            zone for buffer in (*self.inputs, self.output) for zone in buffer.changed_zones()
+        ]
+        for buffer, value in zip(self.inputs, values, strict=True):
+            changed.append((bits(buffer.tensor) != bits(value.contiguous())).any())
+        return not bool(torch.stack(changed).any().item())
 
     def trespass(self) -> str | None:
         """Return which guard zone was written, or None when all are intact."""

@@ -226,12 +226,8 @@ class _Chain:
         self.bench.device.synchronize()
         right = None
         for buffers in sets:
-            trespass = buffers.trespass()
-            if trespass:
-                raise ChainBrokenError(Link.GUARD, f"written out of bounds: {trespass}")
-            changed = buffers.changed_input(self.truth.values)
-            if changed is not None:
-                raise ChainBrokenError(Link.INPUTS, f"input {changed} was changed by the launch")
+            if not buffers.intact(self.truth.values):
+                self._refuse(buffers)
             output = buffers.output_tensor
             if right is not None and same_bits(output, right):
                 continue
@@ -240,6 +236,14 @@ class _Chain:
             if not outcome.passed:
                 raise ChainBrokenError(link, self._told(outcome, buffers, poison))
             right = output
+
+    def _refuse(self, buffers: BufferSet) -> None:
+        """Raise the broken link of a guard zone or an input that a launch changed."""
+        trespass = buffers.trespass()
+        if trespass:
+            raise ChainBrokenError(Link.GUARD, f"written out of bounds: {trespass}")
+        changed = buffers.changed_input(self.truth.values)
+        raise ChainBrokenError(Link.INPUTS, f"input {changed} was changed by the launch")
 
     def _told(self, outcome: Comparison, buffers: BufferSet, poison: int) -> str:
         untouched = buffers.output.untouched(poison)

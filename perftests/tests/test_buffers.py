@@ -79,3 +79,22 @@ def test_offsets_must_match_the_inputs() -> None:
     workload = relu_workload(n=9, input_offsets=(1, 0))
     with pytest.raises(SettingError, match="2 offsets for 1 inputs"):
         allocate(workload, workload.make_inputs(1))
+
+
+def test_one_question_finds_what_the_detailed_ones_name() -> None:
+    workload = relu_workload(n=5)
+    values = workload.make_inputs(1)
+    (buffers,) = allocate(workload, values)
+    buffers.load(values)
+    zones = [zone for b in (*buffers.inputs, buffers.output) for zone in b.changed_zones()]
+    assert [bool(zone) for zone in zones] == [False] * 4
+    assert buffers.intact(values)
+    buffers.output.tensor.fill_(3.0)
+    assert buffers.intact(values)
+    buffers.inputs[0].tensor[4] += 1
+    assert not buffers.intact(values)
+    buffers.load(values)
+    out = buffers.output_tensor
+    out.as_strided((1,), (1,), out.storage_offset() + 5).fill_(1.0)
+    assert not buffers.intact(values)
+    assert [bool(zone) for zone in buffers.output.changed_zones()] == [False, True]
