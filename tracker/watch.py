@@ -15,7 +15,7 @@ from tracker.baseline import shared
 from tracker.model import Result, Status, VerdictKind
 from tracker.past import Seen
 from tracker.reasons import Reason, ReasonCode
-from tracker.stats.look import worth_a_look
+from tracker.stats.look import look
 from tracker.stats.monitor import Monitor, MonitorVerdict
 from tracker.stats.remeasure import Remeasure
 from tracker.stats.shift import GAP, SHORTEST_LEVEL
@@ -102,17 +102,23 @@ def watch(
 
     Most series are quiet: all of one length are looked at together first.
     """
-    for _, group in groupby(
-        sorted(lines, key=lambda n: len(lines[n].values)), key=lambda n: len(lines[n].values)
-    ):
+    by_length = sorted(lines, key=lambda number: len(lines[number].values))
+    for _, group in groupby(by_length, key=lambda number: len(lines[number].values)):
         numbers = list(group)
-        look = worth_a_look(np.array([lines[n].values for n in numbers]))
-        for number in np.array(numbers)[look].tolist():
-            line = lines[number]
+        seen = look(np.array([lines[number].values for number in numbers]))
+        for place in np.flatnonzero(seen.worth).tolist():
+            number = numbers[place]
             monitor = Monitor(minimal_effect=policies[number].minimal_effect)
-            for value in line.values[:-1]:
-                monitor.update(value)
-            yield number, monitor.update(line.values[-1], _told(line.repeats))
+            yield number, _fed(monitor, lines[number], whole=bool(seen.unsettled[place]))
+
+
+def _fed(monitor: Monitor, line: Line, *, whole: bool) -> MonitorVerdict:
+    """Return the verdict on the newest run; only a series that changed is judged from its start."""
+    quiet = 0 if whole else max(0, len(line.values) - 2 * GAP)
+    monitor.learn(line.values[:quiet])
+    for value in line.values[quiet:-1]:
+        monitor.update(value)
+    return monitor.update(line.values[-1], _told(line.repeats))
 
 
 def _told(repeats: Sequence[float]) -> Remeasure | None:

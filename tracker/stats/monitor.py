@@ -101,6 +101,11 @@ class Monitor:
             return _undecided(Reason(ReasonCode.TOO_LITTLE_HISTORY, message))
         return self._judge(remeasure)
 
+    def learn(self, values: Sequence[float]) -> None:
+        """Take runs of one level without a verdict on each: positive numbers, oldest first."""
+        self._fed += len(values)
+        self._values = [*self._values, *map(float, values)][-self._remember :]
+
     def _flaw(self, value: float | None) -> MonitorVerdict | None:
         if value is None or not isfinite(value) or value < 0:
             return _undecided(Reason(ReasonCode.NOT_FINITE, f"{value} is no measurement; left out"))

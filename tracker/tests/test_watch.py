@@ -14,7 +14,7 @@ from tracker.gate import judge_run
 from tracker.model import Run, VerdictKind
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
-from tracker.stats.look import worth_a_look
+from tracker.stats.look import look
 from tracker.stats.monitor import Monitor
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, make_case, make_result, make_run, sha
@@ -147,10 +147,16 @@ def test_what_is_not_looked_at_is_quiet_for_the_monitor(drop: float) -> None:
     rng = np.random.default_rng(3)
     rows = 100 * (1 + 0.01 * rng.standard_normal((150, 44)))
     rows[:, 41:] *= 1 - drop
-    look = worth_a_look(rows)
-    assert look.mean() < 0.6 or drop
-    for row in rows[~look]:
+    seen = look(rows)
+    assert seen.worth.mean() < 0.4 or drop
+    for row in rows[~seen.worth]:
         monitor = Monitor()
         *_, last = [monitor.update(float(value)) for value in row]
         assert last.kind is VerdictKind.NO_CHANGE
         assert not last.worth_repeating
+    for row in rows[seen.worth & ~seen.unsettled][:20]:
+        whole, short = Monitor(), Monitor()
+        *_, last = [whole.update(float(value)) for value in row]
+        short.learn([float(value) for value in row[:-10]])
+        *_, same = [short.update(float(value)) for value in row[-10:]]
+        assert same == last
