@@ -1,33 +1,58 @@
-"""Times Apache Otava on the series of `speed`, in an environment of its own.
+"""Apache Otava's side of `peer`, in an environment of its own.
 
-Run by `python -m tracker.evaluate.speed --otava PYTHON`, whose interpreter has `apache-otava` and
-nothing of ours: Otava pins a NumPy that does not fit this project. Prints seconds as JSON.
+Run by `python -m tracker.evaluate.peer --otava PYTHON`, whose interpreter has `apache-otava` and
+nothing of ours: Otava pins a NumPy that does not fit this project. Takes one question as JSON on
+standard input and prints the answer as JSON.
 """
 
 import json
 import sys
 from time import perf_counter
+from typing import Any
 
-import numpy as np
 
-
-def main(argv: list[str]) -> int:
-    """Time one whole analysis per length, the best of several, and print them."""
+def timed(question: dict[str, Any]) -> list[float]:
+    """Return the seconds of a whole analysis of each series, the best of several."""
     from otava.analysis import compute_change_points  # type: ignore[import-not-found]
 
-    timed = {}
-    for length in map(int, argv):
-        # A list: 0.8.0 raises on arrays longer than its window.
-        series = (100 + np.random.default_rng(length).standard_normal(length)).tolist()
+    found = []
+    for series in question["series"]:
         best = float("inf")
-        for _ in range(3 if length > 1000 else 20):
+        for _ in range(3 if len(series) > 1000 else 20):
             start = perf_counter()
             compute_change_points(series)
             best = min(best, perf_counter() - start)
-        timed[length] = best
-    print(json.dumps(timed))
+        found.append(best)
+    return found
+
+
+def first_alarms(question: dict[str, Any]) -> list[int | None]:
+    """Return after how many runs of each series Otava first tells a change, None for never.
+
+    Series grow run by run, as they do for the monitor; a change before run `place` counts for
+    nothing.
+    """
+    from otava.analysis import compute_change_points
+
+    found: list[int | None] = []
+    for series in question["series"]:
+        alarm = None
+        for runs in range(question["begin"], len(series) + 1):
+            strong, _ = compute_change_points(series[:runs])
+            if any(point.index >= question["place"] for point in strong):
+                alarm = runs
+                break
+        found.append(alarm)
+    return found
+
+
+def main() -> int:
+    """Answer the question on standard input."""
+    question = json.load(sys.stdin)
+    answer = {"timed": timed, "first_alarms": first_alarms}[question["ask"]](question)
+    print(json.dumps(answer))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

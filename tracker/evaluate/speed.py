@@ -1,14 +1,7 @@
-"""How long decisions take, beside Apache Otava where an environment has it.
+"""How long decisions take: `python -m tracker.evaluate.speed`; `peer` sets Otava beside them."""
 
-python -m tracker.evaluate.speed [--otava /path/to/an/environment/bin/python]
-"""
-
-import argparse
-import json
-import subprocess
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -62,24 +55,11 @@ def many_s() -> tuple[float, float]:
     return whole, online
 
 
-def otava_s(python: str) -> dict[int, float]:
-    """Return the seconds of Otava's whole analysis by length, run by its own interpreter."""
-    script = Path(__file__).with_name("otava_peer.py")
-    command = [python, str(script), *map(str, LENGTHS)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    return {int(n): float(s) for n, s in json.loads(answer.stdout).items()}
-
-
 def main() -> None:
     """Print all times."""
-    parser = argparse.ArgumentParser(description="Time the decisions.")
-    parser.add_argument("--otava", metavar="PYTHON", help="an interpreter that has apache-otava")
-    python = parser.parse_args().otava
     print(f"monitor: one decision after 100 runs: {decision_s() * 1e3:.2f} ms")
-    peer = otava_s(python) if python else {}
     for runs, seconds in histories_s().items():
-        beside = f", Apache Otava {peer[runs] * 1e3:.2f} ms" if runs in peer else ""
-        print(f"history of {runs} runs: {seconds * 1e3:.2f} ms{beside}")
+        print(f"history of {runs} runs: {seconds * 1e3:.2f} ms")
     whole, online = many_s()
     print(
         f"{MANY} series of 100 runs: histories {whole:.1f} s, 80 runs of each online {online:.1f} s"
