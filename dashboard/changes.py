@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from dashboard.data import cached, day, label
-from dashboard.levels import Course, Step, steps_of
+from dashboard import gated
+from dashboard.data import Snapshot, cached, day, label
+from dashboard.gated import NEAR, Seen
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, person, plain
 from tracker import queries
+from tracker.levels import Course, Step, lasting, steps_of, trusted
 from tracker.loop.notify import AUTHOR
 from tracker.model import Commit, VerdictKind
 from tracker.queries import ResultTable, RunInfo
@@ -30,29 +32,38 @@ _COLUMNS = (
 )
 
 
-@cached
-def found(store: Store, gpu: str, branch: str | None, unit: str, number: int) -> pd.DataFrame:
-    """Return the change points of every case, by size and certainty, the largest first.
+def found(snapshot: Snapshot, gpu: str, branch: str | None, unit: str, number: int) -> pd.DataFrame:
+    """Return the changes of every case: losses first, those that are open before the others.
 
-    `effect` is the relative change of bandwidth, `before` and `after` the levels in bytes per
-    second; `previous_sha` is the last commit that was measured before the change.
+    They are change points, and in a short history what the gate told of its runs. `effect` is the
+    relative change of bandwidth, `before` and `after` the levels in bytes per second;
+    `previous_sha` is the last commit that was measured before the change.
     """
+    return _found(snapshot, gpu, branch, unit, number, gated.seen(snapshot, gpu, branch))
+
+
+@cached
+def _found(
+    store: Store, gpu: str, branch: str | None, unit: str, number: int, early: tuple[Seen, ...]
+) -> pd.DataFrame:
     newest = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=MAX_RUNS)
     runs = _in_commit_order(store, _window(newest, unit, number))
     table = queries.result_table(store, runs)
     commits = queries.commits(store, [run.sha for run in runs if run.sha])
     states = triage_states(store, {AUTHOR})
+    steps = [_place(table, case, first, last, step) for case, first, last, step in _steps(table)]
+    rows = [*steps, *_early(table, early, steps)]
     frame = pd.DataFrame(
-        [
-            {
-                **_place(table, case, first, last, step),
-                **_people(first, commits, states, gpu, table.case_keys[case]),
-            }
-            for case, first, last, step in _steps(table)
-        ],
-        columns=list(_COLUMNS),
+        [{**row, **_people(row, commits, states, gpu)} for row in rows], columns=list(_COLUMNS)
     )
-    order = (-frame["effect"].abs() * (1 - frame["p_value"])).sort_values(kind="stable").index
+    keys = pd.DataFrame(
+        {
+            "gain": frame["effect"] > 0,
+            "closed": ~frame["state"].isin(OPEN),
+            "size": -frame["effect"].abs() * (1 - frame["p_value"]),
+        }
+    )
+    order = keys.sort_values(["gain", "closed", "size"], kind="stable").index
     return frame.loc[order].reset_index(drop=True)
 
 
@@ -90,13 +101,14 @@ def _steps(table: ResultTable) -> Iterator[tuple[int, RunInfo, RunInfo, Step]]:
     keys = [run.environment_key for run in table.runs]
     devices = [run.device.uuid for run in table.runs]
     bandwidth, fraction = table.bandwidth, table.bandwidth / table.copy_bytes_per_s
+    usable = trusted(table.status, table.shared)
     courses = [
         Course(
             bandwidth=bandwidth[rows],
             copy_fraction=fraction[rows],
             environment=[keys[i] for i in table.run[rows].tolist()],
             device=[devices[i] for i in table.run[rows].tolist()],
-            status=table.status[rows].tolist(),
+            trusted=usable[rows],
         )
         for rows in mine
     ]
@@ -119,6 +131,14 @@ def _place(
         "label": label(table.cases[case]),
         "case_key": table.case_keys[case],
         "kernel": table.cases[case].kernel,
+        "state": NEW if step.lasting else FIXED,
+        **_between(table, first, last),
+    }
+
+
+def _between(table: ResultTable, first: RunInfo, last: RunInfo) -> dict[str, str | float | int]:
+    """Return where a change lies: the first run after it and the last before it."""
+    return {
         "sha": first.sha or "",
         "previous_sha": last.sha or "",
         "started": first.started,
@@ -126,19 +146,55 @@ def _place(
         "run_id": first.run_id,
         "base_run": last.run_id,
         "runs_ago": len(table.runs) - 1 - table.runs.index(first),
-        "state": NEW if step.lasting else FIXED,
     }
 
 
+def _early(
+    table: ResultTable, early: Sequence[Seen], steps: Sequence[Mapping[str, str | float | int]]
+) -> Iterator[dict[str, str | float | int]]:
+    """Yield what the gate saw and no change point near by tells."""
+    by_id = {run.run_id: run for run in table.runs}
+    newest = _newest(table)
+    for one in early:
+        first, last = by_id.get(one.run_id), by_id.get(one.base_run)
+        if first is None or last is None:
+            continue
+        place = _between(table, first, last)
+        same = (s for s in steps if (s["case_key"], s["kind"]) == (one.case_key, one.kind))
+        if any(abs(int(s["runs_ago"]) - int(place["runs_ago"])) <= NEAR for s in same):
+            continue
+        stays = lasting(one.before, one.after, newest.get(one.case_key, one.after))
+        yield {
+            "kind": one.kind,
+            "effect": one.effect,
+            "p_value": one.p_value,
+            "before": one.before,
+            "after": one.after,
+            "label": one.label,
+            "case_key": one.case_key,
+            "kernel": one.kernel,
+            "state": NEW if stays else FIXED,
+            **place,
+        }
+
+
+def _newest(table: ResultTable) -> dict[str, float]:
+    """Return the newest bandwidth of each case, by its key."""
+    order = np.argsort(table.run, kind="stable")
+    order = order[np.isfinite(table.bandwidth[order])]
+    cases, rates = table.case[order].tolist(), table.bandwidth[order].tolist()
+    return {table.case_keys[case]: rate for case, rate in zip(cases, rates, strict=True)}
+
+
 def _people(
-    first: RunInfo,
+    row: Mapping[str, str | float | int],
     commits: Mapping[str, Commit],
     states: Mapping[tuple[str, str, str], Triage],
     gpu: str,
-    case_key: str,
 ) -> dict[str, str]:
-    commit = commits.get(first.sha or "")
-    entry = states.get((case_key, gpu, first.sha or ""))
+    """Return whose change a row is, and what people said of it."""
+    sha = str(row["sha"])
+    commit, entry = commits.get(sha), states.get((str(row["case_key"]), gpu, sha))
     told = {
         "subject": plain(commit.subject, 90) if commit else ABSENT,
         "author": person(commit.author) if commit else ABSENT,

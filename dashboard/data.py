@@ -100,6 +100,12 @@ def runs(store: Store, gpu: str | None, branch: str | None, limit: int) -> tuple
 
 
 @cached
+def clean_runs(store: Store, gpu: str, branch: str | None, limit: int) -> tuple[RunInfo, ...]:
+    """Return the runs of a GPU model without uncommitted changes, newest first."""
+    return queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=limit)
+
+
+@cached
 def run(store: Store, run_id: str) -> RunInfo | None:
     """Return a run by its id, None where there is none."""
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import commands, copying, data, facts, history, layout
+from dashboard import commands, copying, data, facts, gated, history, layout
 from dashboard.charts.series import series_chart
 from dashboard.facts import Fact
 from dashboard.history import Window
@@ -48,7 +48,10 @@ def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None
 def course(view: View, case_key: str, gpu: str, branch: str | None, window: Window) -> None:
     """Draw the chart of one case's bandwidth over commits, nothing where there is no result."""
     series = data.series(view.snapshot, case_key, gpu, branch)
-    loaded = history.load(view.snapshot, [series], window, BANDWIDTH, dots=history.FEW_DOTS)
+    seen = gated.seen(view.snapshot, gpu, branch)
+    loaded = history.load(
+        view.snapshot, [series], window, BANDWIDTH, dots=history.FEW_DOTS, seen=seen
+    )
     if len(loaded.points):
         described = series_chart(loaded.view(_LOOK), view.colours, height=300)
         layout.chart(described, key=f"course-{gpu}-{case_key}")

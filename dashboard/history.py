@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from dashboard import data
 from dashboard.charts.series import SeriesView, change_label
 from dashboard.data import Snapshot, day, label
-from dashboard.levels import TRUSTED, Course, Step, baseline, drift, steps
+from dashboard.gated import NEAR, Seen
 from dashboard.metrics import Metric, change
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, person, plain, short
+from tracker.levels import Course, Step, baseline, drift, steps, trusted
 from tracker.model import Commit, VerdictKind
 from tracker.queries import RunInfo, Series
 from tracker.sides import environment_difference
@@ -154,7 +155,7 @@ def _part(one: Levelled, keep: NDArray[np.int64], metric: Metric) -> pd.DataFram
             "bandwidth_bytes_per_s": series.bandwidth[keep],
             "copy_fraction": series.copy_fraction[keep],
             "status": status,
-            "trusted": ["yes" if s in TRUSTED else "no" for s in status],
+            "trusted": np.where(one.course.trusted[keep], "yes", "no"),
             "note": _notes(series, keep),
             "environment": series.environment[keep],
         }
@@ -209,28 +210,46 @@ def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.Da
     return pd.DataFrame(list(rows.values()), columns=["position", "edge", "date", "text"])
 
 
-def level_changes(several: Sequence[Levelled], frame: pd.DataFrame, group: int) -> pd.DataFrame:
-    """Return the change points inside the frame: edge, date, kind, label, sha, line.
+def _marks(one: Levelled, seen: Sequence[Seen]) -> list[tuple[str, float]]:
+    """Return the first run and the size of each change of a series, the gate's where alone."""
+    runs = one.series.run_id.tolist()
+    steps = [(step.index, step.effect) for step in one.steps]
+    mine = [s for s in seen if s.case_key == one.series.case.fingerprint and s.run_id in runs]
+    alone = [
+        (runs.index(s.run_id), s.effect)
+        for s in mine
+        if not any(
+            abs(runs.index(s.run_id) - place) <= NEAR and effect * s.effect > 0
+            for place, effect in steps
+        )
+    ]
+    return [(str(runs[place]), effect) for place, effect in (*steps, *alone)]
+
+
+def level_changes(
+    several: Sequence[Levelled], frame: pd.DataFrame, group: int, seen: Sequence[Seen] = ()
+) -> pd.DataFrame:
+    """Return the changes inside the frame: edge, date, kind, label, sha, line.
 
     The search is over each whole series, so that a window does not change what is found.
     """
     rows = []
     for one in several:
-        if not one.steps:
+        marks = _marks(one, seen)
+        if not marks:
             continue
         part = frame[frame["case_key"] == one.series.case.fingerprint].set_index("run_id")
-        for step in one.steps:
-            run_id = str(one.series.run_id[step.index])
+        for run_id, effect in marks:
             if run_id not in part.index:
                 continue
             row = part.loc[run_id].to_dict()
-            kind = VerdictKind.REGRESSION if step.effect < 0 else VerdictKind.IMPROVEMENT
+            kind = VerdictKind.REGRESSION if effect < 0 else VerdictKind.IMPROVEMENT
             rows.append(
                 {
                     "edge": int(row["position"]) // group - 0.5,
                     "date": row["date"],
                     "kind": kind.value,
-                    "label": change_label(kind, change(step.effect)),
+                    "label": change_label(kind, change(effect)),
                     "sha": row["sha"],
                     "line": row["line"],
                 }
@@ -245,7 +264,7 @@ def course_of(series: Series) -> Course:
         copy_fraction=series.copy_fraction,
         environment=[series.environment_keys[i] for i in series.environment],
         device=[str(number) for number in series.device],
-        status=series.status.tolist(),
+        trusted=trusted(series.status, series.shared),
     )
 
 
@@ -334,8 +353,12 @@ def load(
     metric: Metric,
     *,
     dots: int = MAX_DOTS,
+    seen: Sequence[Seen] = (),
 ) -> History:
-    """Return series ready to draw, at most six; a single one with so many measurements at most."""
+    """Return series ready to draw, at most six; a single one with so many measurements at most.
+
+    `seen` are changes that the gate told; those that no change point tells are marked too.
+    """
     found = [levelled(series) for series in several]
     every = points(found, window, metric)
     shown, group = grouped(every) if len(every) else (every, 1)
@@ -348,7 +371,7 @@ def load(
         else (pd.DataFrame(), False)
     )
     environments = environment_changes(several, every) if len(every) and group == 1 else every[:0]
-    changes = level_changes(found, every, group) if len(every) else every[:0]
+    changes = level_changes(found, every, group, seen) if len(every) else every[:0]
     drifts = [(label(one.series.case), one.drift) for one in found if one.drift is not None]
     return History(shown, every, metric, measured, environments, changes, group, thinned, drifts)
 

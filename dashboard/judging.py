@@ -1,5 +1,6 @@
 """Verdicts on a run or between two, as rows that tables and charts show."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isnan, nan
@@ -19,6 +20,7 @@ from tracker.report import judged as report
 from tracker.report.judged import Judged
 from tracker.report.verdicts import mean_change
 from tracker.store import Store
+from tracker.verdict import Verdict
 
 NOT_RUN = "not run"
 # In the order of a report; a case that vanished asks for action as much as a slower one.
@@ -29,7 +31,8 @@ DECIDED = frozenset({"regression", "improvement", "incorrect", "error", NOT_RUN}
 _COLUMNS = (
     *("outcome", "label", "case_key", "kernel", "implementation", "dtype"),
     *("effect", "low", "high", "p_value", "detectable", "metric"),
-    *("base_s", "head_s", "base_bandwidth", "head_bandwidth", "base_run", "reason", "decide"),
+    *("base_s", "head_s", "base_bandwidth", "head_bandwidth", "base_run", "since"),
+    *("reason", "decide"),
 )
 
 
@@ -113,9 +116,16 @@ def _row(judged: Judged, bases: list[str]) -> dict[str, str | float]:
         "base_bandwidth": moved / base_s if moved else nan,
         "head_bandwidth": _number(judged.result.bandwidth if judged.result else None),
         "base_run": next((run for run in bases if run in verdict.baseline_rule), ""),
-        "reason": plain("; ".join(reason.message for reason in verdict.reasons), 400),
+        "since": verdict.since or "",
+        "reason": plain("; ".join(_reasons(verdict)), 400),
         "decide": plain(verdict.what_would_decide, 300) if verdict.what_would_decide else "",
     }
+
+
+def _reasons(verdict: Verdict) -> Iterator[str]:
+    if verdict.waived:
+        yield f"let pass: {verdict.waived}"
+    yield from (reason.message for reason in verdict.reasons)
 
 
 def _median(result: Result | None) -> float | None:

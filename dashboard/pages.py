@@ -22,9 +22,10 @@ OVERVIEW = PageInfo(
     "views/overview.py",
     "Overview",
     "",
-    "For each GPU model: its newest run judged against the baseline, then every case whose level "
-    "changed in the window, worst first: since which commit, whose, how sure. Select a row to see "
-    "its series and the command that measures it again.",
+    "For each GPU model its newest run, judged against the baseline. Below, every case of all "
+    "models that asks for attention, worst first: how much, how sure, since which commit, whose. "
+    "What is marked fixed was lost and has come back. Select a row to see its series and the "
+    "command that measures it again.",
     ("case", "verdict", "change point", "interval", "p-value", "baseline", "not run"),
     ("gpu", "branch"),
 )
@@ -55,10 +56,11 @@ CHANGES = PageInfo(
     "views/changes.py",
     "Changes",
     "changes",
-    "Every change point of the window with its state: new until someone looks at it, then "
-    "acknowledged, accepted or reopened, and fixed once the level is back. Changes of one commit "
-    "range and kernel stand together.",
-    ("change point", "case", "interval", "p-value"),
+    "Every change of the window with its state: new until someone looks at it, then acknowledged, "
+    "accepted or reopened, and fixed once the level is back. Changes are change points of whole "
+    "series; while a GPU model has at most twelve runs, verdicts on single runs stand in. Those of "
+    "one commit range and kernel stand together, losses first.",
+    ("change point", "case", "verdict", "p-value"),
     ("gpu", "branch", "kernel", "window", "state"),
 )
 KERNELS = PageInfo(

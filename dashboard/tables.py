@@ -1,5 +1,6 @@
 """Tables: which columns, under which headings, in which units, and the same rows for export."""
 
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
@@ -17,10 +18,13 @@ _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
 
 
-def verdict_column(heading: str = "Verdict") -> Any:
-    """Return the column of a verdict: a list of one text, shown on its colour."""
+def verdict_column(heading: str = "Verdict", *, width: int = 90, states: Sequence[str] = ()) -> Any:
+    """Return the column of a verdict: a list of texts, its own on its colour, `states` on grey."""
     return st.column_config.MultiselectColumn(
-        heading, options=_PILLS, color=_PILL_COLOURS, width="small"
+        heading,
+        options=[*_PILLS, *states],
+        color=[*_PILL_COLOURS, *["gray"] * len(states)],
+        width=width,
     )
 
 
@@ -89,8 +93,7 @@ def verdict_table(rows: pd.DataFrame, *, key: str) -> int:
             "reason": st.column_config.TextColumn("Reason", width="large"),
         },
     )
-    rows_selected = event["selection"]["rows"]
-    return int(rows_selected[0]) if rows_selected else 0
+    return selected(event)
 
 
 def shown_change(value: float) -> str:
@@ -234,7 +237,8 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
     )
 
 
-def _selected(event: Any) -> int:
+def selected(event: Any) -> int:
+    """Return the place of a table's selected row, the first without a selection."""
     rows = event["selection"]["rows"]
     return int(rows[0]) if rows else 0
 
@@ -278,7 +282,7 @@ def group_table(groups: pd.DataFrame, *, key: str) -> int:
             "states": "State",
         },
     )
-    return _selected(event)
+    return selected(event)
 
 
 def change_table(members: pd.DataFrame, *, key: str) -> int:
@@ -311,7 +315,7 @@ def change_table(members: pd.DataFrame, *, key: str) -> int:
             "note": "Note",
         },
     )
-    return _selected(event)
+    return selected(event)
 
 
 def log_table(entries: pd.DataFrame, *, key: str) -> None:

@@ -8,10 +8,11 @@ the results in their caches. The pages never depend on it: without it they only 
 import logging
 import threading
 
+import pandas as pd
+
 from dashboard import data, findings, history, judging
 from dashboard.data import Snapshot
 from dashboard.filters import default_branch
-from dashboard.findings import Attention
 from dashboard.metrics import BANDWIDTH
 from dashboard.session import open_store, store_address
 from tracker.errors import TrackerError
@@ -65,22 +66,25 @@ def warm(snapshot: Snapshot) -> None:
     """Compute what the overview shows without any choice, and what the filters offer."""
     data.catalogue(snapshot)
     branch = default_branch(data.branches(snapshot, None))
+    parts = []
     for place, model in enumerate(data.models(snapshot)):
         run = data.newest(snapshot, model.name, branch)
         if run is None:
             continue
         verdicts = judging.of_run(snapshot, run.run_id)
         if place < findings.MAX_MODELS:
-            _findings(snapshot, findings.of_run(snapshot, run, verdicts, branch), branch)
+            parts.append(findings.of_run(snapshot, run, verdicts, branch))
+    if parts:
+        _detail(snapshot, findings.ordered(parts), branch)
 
 
-def _findings(snapshot: Snapshot, told: Attention, branch: str | None) -> None:
+def _detail(snapshot: Snapshot, found: pd.DataFrame, branch: str | None) -> None:
     """Compute the details of the first finding, which is the one that is shown."""
-    if not len(told.found):
+    if not len(found):
         return
-    first = told.found.iloc[0]
+    first = found.iloc[0]
     case_key, run_id = str(first["case_key"]), str(first["run_id"])
-    series = data.series(snapshot, case_key, told.run.gpu_model, branch)
+    series = data.series(snapshot, case_key, str(first["gpu"]), branch)
     history.load(snapshot, [series], findings.WINDOW, BANDWIDTH, dots=history.FEW_DOTS)
     data.run(snapshot, run_id)
     data.result(snapshot, run_id, case_key)

@@ -32,15 +32,15 @@ def body(view: View) -> Parameters:
         found = changes.found(view.snapshot, gpu, branch, unit, number)
         kernels = sorted(set(found["kernel"]))
         kernel = filters.choose_named(KERNEL, [ALL, *kernels], view.address)
-        state = filters.choose_named(_STATE, [_OPEN, ALL, *changes.STATES], view.address)
+        state = filters.choose_named(_STATE, [ALL, _OPEN, *changes.STATES], view.address)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     kept = _kept(rows, state)
     if hidden := len(rows) - len(kept):
-        st.caption(f"{len(kept)} of {len(rows)} change points shown; {hidden} in other states.")
+        st.caption(f"{len(kept)} of {len(rows)} changes shown; {hidden} in other states.")
     if len(kept):
         _groups(view, kept.reset_index(drop=True), gpu, branch, Window(unit, number))
     else:
-        st.caption("No change point in this window.")
+        st.caption("No change in this window.")
     return {
         GPU.key: gpu,
         BRANCH.key: branch or ALL,

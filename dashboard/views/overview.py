@@ -1,7 +1,8 @@
 """Overview: which kernels lost bandwidth, since which commit, how sure, whose, how to reproduce."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import (
@@ -17,7 +18,7 @@ from dashboard import (
 from dashboard.charts.base import plural
 from dashboard.details import Focus
 from dashboard.filters import ALL, BRANCH, GPU
-from dashboard.findings import MAX_MODELS, WINDOW, Attention
+from dashboard.findings import MAX_MODELS, WINDOW
 from dashboard.judging import Verdicts
 from dashboard.layout import Parameters, View
 from dashboard.pages import OVERVIEW, RUNS
@@ -36,29 +37,28 @@ def body(view: View) -> Parameters:
         shown = names if gpu == ALL else [gpu]
         of_model = None if gpu == ALL else gpu
         branch = filters.choose_branch(data.branches(view.snapshot, of_model), view.address)
-    opened = False
-    for place, name in enumerate(shown):
-        opened |= _model(view, name, branch, brief=place >= MAX_MODELS, first=not opened)
+    found = [_model(view, name, branch, brief=n >= MAX_MODELS) for n, name in enumerate(shown)]
+    _findings(view, found, branch)
     return {GPU.key: gpu, BRANCH.key: branch or ALL}
 
 
-def _model(view: View, gpu: str, branch: str | None, *, brief: bool, first: bool) -> bool:
-    """Draw one GPU model; say whether it has findings, whose first is open on the `first` one."""
+def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataFrame | None:
+    """Draw the newest run of one GPU model; return its findings, None where they are not sought."""
     facts.heading(gpu)
     run = data.newest(view.snapshot, gpu, branch)
     if run is None:
         notices.show(notices.nothing_for(("the branch",)), view.colours)
-        return False
+        return None
     _freshness(view, run)
     verdicts = judging.of_run(view.snapshot, run.run_id)
-    facts.line(("newest run against its baseline",), view.colours)
     facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
     if brief:
-        return False
-    told = findings.of_run(view.snapshot, run, verdicts, branch)
-    return _findings(view, told, branch, first=first)
+        told = f"Findings are those of {MAX_MODELS} models; choose this one above for its own."
+        facts.line((told,), view.colours)
+        return None
+    return findings.of_run(view.snapshot, run, verdicts, branch)
 
 
 def _freshness(view: View, run: RunInfo) -> None:
@@ -88,34 +88,41 @@ def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
     return found
 
 
-def _findings(view: View, told: Attention, branch: str | None, *, first: bool) -> bool:
-    gpu, count = told.run.gpu_model, len(told.found)
-    if not count:
-        st.caption("Nothing asks for attention.")
-        return False
-    where = f"{plural(count, 'case')} of the newest run and of the last {WINDOW.number} commits"
-    facts.line((f"what asks for attention: {where}",), view.colours)
-    place = findings.table(
-        told, key=f"findings-{gpu}", described=f"What asks for attention on {gpu}."
-    )
-    if place is None and not first:
-        st.caption(
-            "Select a row for its series, its commit and the command that measures it again."
-        )
-        return True
-    _detail(view, told.found.to_dict("records")[place or 0], gpu, branch)
-    return True
+def _findings(view: View, parts: Sequence[pd.DataFrame | None], branch: str | None) -> None:
+    sought = [part for part in parts if part is not None]
+    if not sought:
+        return
+    found = findings.ordered(sought)
+    facts.heading("What asks for attention")
+    if not len(found):
+        told = f"no change in the newest runs and in the last {WINDOW.number} commits"
+        facts.line((told,), view.colours)
+        return
+    _told(view, found)
+    shown = found.head(findings.MAX_ROWS)
+    place = findings.table(shown, key="findings")
+    _detail(view, shown.to_dict("records")[place], branch)
 
 
-def _detail(view: View, row: Mapping[Hashable, object], gpu: str, branch: str | None) -> None:
-    case_key, run_id = str(row["case_key"]), str(row["run_id"])
+def _told(view: View, found: pd.DataFrame) -> None:
+    count, where = plural(len(found), "finding"), f"the last {WINDOW.number} commits"
+    what = "select a row for its series and the command that measures it again"
+    told = [f"{count} in the newest runs and in {where}, worst first; {what}"]
+    if len(found) > findings.MAX_ROWS:
+        told.append(f"the first {findings.MAX_ROWS} are shown, all are under Changes")
+    facts.line(told, view.colours)
+
+
+def _detail(view: View, row: Mapping[Hashable, object], branch: str | None) -> None:
+    gpu, case_key, run_id = str(row["gpu"]), str(row["case_key"]), str(row["run_id"])
+    facts.heading(f"{row['label']} on {gpu}")
     left, right = st.columns([3, 2])
     with left:
         details.course(view, case_key, gpu, branch, WINDOW)
         facts.line((str(row["reason"]),), view.colours)
     with right:
         focus = Focus(run_id, case_key, str(row["base_run"]) or None)
-        details.show(view, focus, key=f"detail-{gpu}", to_series=True)
+        details.show(view, focus, key="detail", to_series=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import data, details, exports, filters, history, layout, notices
+from dashboard import data, details, exports, filters, gated, history, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.series import SELECTION, series_chart
 from dashboard.columns import series_export
@@ -45,7 +45,8 @@ def body(view: View) -> Parameters:
     if choice.window.until and not any(history.has(s, choice.window.until) for s in several):
         notices.show(notices.not_found("commit", choice.window.until), view.colours)
         choice = replace(choice, window=replace(choice.window, until=None))
-    loaded = history.load(view.snapshot, several, choice.window, METRICS[look["metric"]])
+    seen = gated.seen(view.snapshot, choice.gpu, choice.branch)
+    loaded = history.load(view.snapshot, several, choice.window, METRICS[look["metric"]], seen=seen)
     if not len(loaded.points):
         notices.show(notices.nothing_for(("the branch", "the window")), view.colours)
         return {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dashboard.levels import Course, Detector, baseline, drift, steps, steps_of
+from tracker.levels import Course, Detector, baseline, drift, steps, steps_of, trusted
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def course(bandwidth: Sequence[float], **other: Sequence[str]) -> Course:
         copy_fraction=rates / 4.1e12,
         environment=other.get("environment", ["e"] * count),
         device=other.get("device", ["d"] * count),
-        status=other.get("status", ["ok"] * count),
+        trusted=trusted(np.array(other.get("status", ["ok"] * count)), np.zeros(count, bool)),
     )
 
 
@@ -79,7 +79,7 @@ def test_environments_are_searched_apart() -> None:
 
 def test_several_boards_are_searched_by_the_fraction_of_copy() -> None:
     rates = np.array([4.0e12] * 5 + [3.96e12] * 5)
-    boards = Course(rates, np.full(10, 0.97), ["e"] * 10, ["a"] * 5 + ["b"] * 5, ["ok"] * 10)
+    boards = Course(rates, np.full(10, 0.97), ["e"] * 10, ["a"] * 5 + ["b"] * 5, np.ones(10, bool))
     (step,) = steps(boards, detect=at(5))
     assert step.effect == pytest.approx(0.0)
 
@@ -135,3 +135,8 @@ def test_many_series_at_once_have_the_steps_of_each_alone() -> None:
     assert found == [steps(one) for one in several]
     assert [len(some) for some in found] == [0, 1, 0, 1, 1, 0]
     assert steps_of([]) == []
+
+
+def test_a_shared_device_and_a_faulty_result_do_not_count() -> None:
+    status, shared = np.array(["ok", "noisy", "incorrect", "ok"]), np.array([False] * 3 + [True])
+    assert trusted(status, shared).tolist() == [True, True, False, False]

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # Fewer results than this have no level to leave.
 _SHORTEST = 4
 _USUAL = Policy()
-TRUSTED = ("ok", "noisy")
+_TRUSTED = ("ok", "noisy")
 
 
 class Found(Protocol):
@@ -71,7 +71,12 @@ class Course:
     copy_fraction: Floats
     environment: Sequence[str]
     device: Sequence[str]
-    status: Sequence[str]
+    trusted: NDArray[np.bool_]
+
+
+def trusted(status: NDArray[np.str_], shared: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which results count: without a fault, on a device that was not shared."""
+    return np.isin(status, _TRUSTED) & ~shared
 
 
 def steps(course: Course, policy: Policy = _USUAL, detect: Detector = change_points) -> list[Step]:
@@ -139,10 +144,8 @@ def _found(part: _Part, course: Course, policy: Policy, detect: Detector) -> lis
 def _comparable(course: Course) -> list[NDArray[np.int64]]:
     """Return the indices of each environment's trusted results."""
     groups: dict[str, list[int]] = {}
-    measured = np.isfinite(course.bandwidth).tolist()
-    for i, (key, status) in enumerate(zip(course.environment, course.status, strict=True)):
-        if measured[i] and status in TRUSTED:
-            groups.setdefault(key, []).append(i)
+    for i in np.flatnonzero(course.trusted & np.isfinite(course.bandwidth)).tolist():
+        groups.setdefault(course.environment[i], []).append(i)
     return [np.array(group, dtype=np.int64) for group in groups.values()]
 
 
@@ -159,16 +162,15 @@ def _steps(part: _Part, bandwidth: Floats, found: Sequence[Found]) -> list[Step]
             p_value=float(point.p_value),
             before=rates[i],
             after=rates[i + 1],
-            lasting=_lasting(levels, i),
+            lasting=lasting(levels[i], levels[i + 1], levels[-1]),
         )
         for i, point in enumerate(points)
         if 0 < point.index < part.values.size
     ]
 
 
-def _lasting(levels: Sequence[float], place: int) -> bool:
+def lasting(before: float, after: float, newest: float) -> bool:
     """Return whether the newest level still keeps more than half of a change."""
-    before, after, newest = levels[place], levels[place + 1], levels[-1]
     return (newest - before) * (after - before) > (after - before) ** 2 / 2
 
 
