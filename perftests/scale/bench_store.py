@@ -12,12 +12,14 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftests.scale.stores import PLANS, Stores, cpu_clock, next_run, write_storage
+from perftests.scale.stores import HUGE, PLANS, Stores, cpu_clock, next_run, write_storage
 from tracker import queries
 from tracker.cli.main import main
 from tracker.record import load_run, write_run
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROUNDS = int(os.environ.get("BANDWATCH_SCALE_ROUNDS", "7"))
+WITH_HUGE = os.environ.get("BANDWATCH_SCALE_HUGE") == "yes"
 ENGINES = ("sqlite", "postgresql")
 Measure = "Callable[..., Any]"
 
@@ -85,27 +88,21 @@ def measure(benchmark: Any, cluster: Cluster | None, engine: str) -> Callable[..
     return run
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_record(measure: Any, stores: Stores, engine: str, size: str, tmp_path: Path) -> None:
-    """A record file of 1,000 cases x 100 measurements: read, checked, stored."""
-    address = stores.address(engine, size)
-    path = tmp_path / "run.json"
+def _record(measure: Any, address: str, file: Path, **figure: Any) -> None:
+    """Measure a record file of 1,000 cases x 100 measurements: read, checked, stored."""
     with Store.open(address) as store:
 
         def prepare() -> None:
-            write_run(next_run(store), path)
+            write_run(next_run(store), file)
 
         def record() -> None:
-            assert store.record(load_run(path)).inserted
+            assert store.record(load_run(file)).inserted
 
-        goal = None if size == "small" else {"sqlite": 1.0, "postgresql": 1.5}[engine]
-        measure(record, figure=f"record, {size}", goal_s=goal, setup=prepare)
+        measure(record, setup=prepare, **figure)
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_check(measure: Any, stores: Stores, engine: str, size: str) -> None:
-    """`bandwatch check` of the newest run: load, judge, print."""
-    address = stores.address(engine, size)
+def _check(measure: Any, address: str, **figure: Any) -> None:
+    """Measure `bandwatch check` of the newest run: load, judge, print."""
     with Store.open(address) as store:
         store.record(next_run(store))
 
@@ -114,17 +111,34 @@ def test_check(measure: Any, stores: Stores, engine: str, size: str) -> None:
             code = main(["check", "latest", "--store", address])
         assert code in {0, 1, 3}, out.getvalue()
 
-    measure(check, figure=f"check, {size}", goal_s=2.0 if size == "large" else None)
+    measure(check, **figure)
+
+
+def _overview(measure: Any, address: str, **figure: Any) -> None:
+    """Measure how much there is, by GPU model."""
+    with Store.open(address, read_only=True) as store:
+        measure(lambda: queries.overview(store), **figure)
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_record(measure: Any, stores: Stores, engine: str, size: str, tmp_path: Path) -> None:
+    """Recording into a store of 100,000 and of 1,000,000 results."""
+    goal = None if size == "small" else {"sqlite": 1.0, "postgresql": 1.5}[engine]
+    address, file = stores.address(engine, size), tmp_path / "run.json"
+    _record(measure, address, file, figure=f"record, {size}", goal_s=goal)
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_check(measure: Any, stores: Stores, engine: str, size: str) -> None:
+    """Judging a run among 100 and among 1,000."""
+    goal = 2.0 if size == "large" else None
+    _check(measure, stores.address(engine, size), figure=f"check, {size}", goal_s=goal)
 
 
 def test_overview(measure: Any, stores: Stores, engine: str) -> None:
-    """How much there is, by GPU model."""
-    with Store.open(stores.address(engine, "large"), read_only=True) as store:
-        measure(
-            lambda: queries.overview(store),
-            figure="overview, large",
-            goal_s={"sqlite": 0.3, "postgresql": 1.0}[engine],
-        )
+    """What the first page asks for."""
+    goal = {"sqlite": 0.3, "postgresql": 1.0}[engine]
+    _overview(measure, stores.address(engine, "large"), figure="overview, large", goal_s=goal)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
@@ -144,36 +158,98 @@ def test_series(measure: Any, stores: Stores, engine: str, again: bool) -> None:
         measure(read, figure=figure, goal_s=0.05, setup=None if again else forget)
 
 
-def test_compare_against_pytest_benchmark(stores: Stores, benchmark: Any) -> None:
-    """Two of 100 stored runs of 1,000 cases, both commands from their start to their table."""
+def test_compare_against_pytest_benchmark(
+    stores: Stores, benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of 100 stored runs of 1,000 cases: both commands from the start of Python to their table.
+
+    And both in one process, without that start; and our reading alone, since the other judges
+    nothing.
+    """
+    monkeypatch.chdir(tmp_path)
     address = stores.address("sqlite", "small")
     with Store.open(address, read_only=True) as store:
         runs = sorted(queries.runs(store, limit=None), key=lambda run: run.number)
         first, second = (runs[index].run_id for index in (89, 97))
-    ours = [sys.executable, "-m", "tracker.cli.main", "compare", first, second, "--store", address]
-    found: dict[str, list[float]] = {"ours": [], "stats only": [], "with data": []}
-    cpu: dict[str, list[float]] = {name: [] for name in found}
+    commands = {"ours": ["bandwatch", "compare", first, second, "--store", address]}
+    for name, data in (("stats only", False), ("with data", True)):
+        folder = write_storage(stores.folder / f"storage-{name[:5].strip()}", address, data=data)
+        storage = ["--storage", f"file://{folder}"]
+        commands[name] = ["pytest-benchmark", *storage, "compare", "0090", "0098"]
+    found: dict[str, list[float]] = {}
+    cpu: dict[str, list[float]] = {}
     clock = cpu_clock(None)
-    storages = {
-        name: write_storage(stores.folder / f"storage-{name[:5].strip()}", address, data=data)
-        for name, data in (("stats only", False), ("with data", True))
-    }
 
-    def once(name: str, command: list[str]) -> None:
+    def once(name: str, work: Callable[[], int]) -> None:
         began, used = time.perf_counter(), clock()
-        done = subprocess.run(command, capture_output=True, check=False)
-        found[name].append(time.perf_counter() - began)
-        cpu[name].append(clock() - used)
-        assert done.returncode in {0, 1, 3}, done.stderr.decode()
+        code = work()
+        found.setdefault(name, []).append(time.perf_counter() - began)
+        cpu.setdefault(name, []).append(clock() - used)
+        assert code in {0, 1, 3}, name
 
     def one_round() -> None:
         # In turn, so that what else the machine does meets each alike.
-        once("ours", ours)
-        for name, storage in storages.items():
-            tool = [str(Path(sys.executable).with_name("pytest-benchmark"))]
-            once(name, [*tool, "--storage", f"file://{storage}", "compare", "0090", "0098"])
+        for name, command in commands.items():
+            once(name, partial(_as_command, command))
+            once(f"in process, {name}", partial(_in_process, command))
+            side = partial(_side_by_side, address, first, second) if name == "ours" else None
+            once(f"side by side, {name}", side or partial(_in_process, command))
 
     benchmark.pedantic(one_round, rounds=ROUNDS, iterations=1, warmup_rounds=1)
     kept = {name: values[1:] for name, values in found.items()}
     used = {name: values[1:] for name, values in cpu.items()}
     benchmark.extra_info.update(figure="compare", seconds=kept, cpu=used, load=os.getloadavg()[0])
+
+
+def _as_command(command: list[str]) -> int:
+    program = str(Path(sys.executable).with_name(command[0]))
+    # In an empty folder: there pytest-benchmark finds no conftest to import and no settings.
+    with TemporaryDirectory() as folder:
+        done = subprocess.run([program, *command[1:]], capture_output=True, check=False, cwd=folder)
+    return done.returncode
+
+
+def _side_by_side(address: str, first: str, second: str) -> int:
+    with Store.open(address, read_only=True) as store:
+        found = [queries.find_run(store, run_id) for run_id in (first, second)]
+        table = queries.result_table(store, found)
+        base, head = (table.median_s[table.run == index] for index in (0, 1))
+        labels = [case.label for case in table.cases]
+        lines = [
+            f"{label:80} {b * 1e6:12.3f} {h * 1e6:12.3f} {h / b - 1:+8.2%}"
+            for label, b, h in zip(labels, base.tolist(), head.tolist(), strict=True)
+        ]
+    return 0 if len("\n".join(lines)) > 100_000 else 2
+
+
+def _in_process(command: list[str]) -> int:
+    import pytest_benchmark.cli
+
+    arguments = sys.argv
+    try:
+        sys.argv = command
+        with redirect_stdout(io.StringIO()):
+            if command[0] == "bandwatch":
+                return main(command[1:])
+            pytest_benchmark.cli.main()  # type: ignore[no-untyped-call]
+    finally:
+        sys.argv = arguments
+    return 0
+
+
+@pytest.mark.skipif(not WITH_HUGE, reason="asked for by --ten-million")
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("what", ["overview", "record", "check"])
+def test_among_ten_million(
+    measure: Any, stores: Stores, engine: str, what: str, tmp_path: Path
+) -> None:
+    """The same among 10,000,000 results; last of all, since the large store becomes that one."""
+    address = stores.huge()
+    with Store.open(address, read_only=True) as store:
+        assert queries.overview(store).results >= 10_000_000, engine
+    if what == "overview":
+        _overview(measure, address, figure=f"overview, {HUGE}", goal_s=1.0)
+    elif what == "record":
+        _record(measure, address, tmp_path / "run.json", figure=f"record, {HUGE}", goal_s=None)
+    else:
+        _check(measure, address, figure=f"check, {HUGE}", goal_s=None)

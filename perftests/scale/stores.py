@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from perftests.scale.enlarge import enlarge
 from tracker import queries
 from tracker.record import new_run_id
 from tracker.store import Store
@@ -29,6 +30,8 @@ PLANS = {
     "small": Plan(runs=100, models=1),
     "long": Plan(runs=10_000, cases=5, models=1),
 }
+# The store on the server that is ten times the large one, copied there by the server itself.
+HUGE, TIMES = "huge", 10
 FACTS = "facts.json"
 
 
@@ -60,6 +63,20 @@ class Stores:
             self._note(f"{engine} {size}", address, plan)
         return address
 
+    def huge(self) -> str:
+        """Return the address of a server's store of ten million results, made from the large one.
+
+        The large one becomes it: two of that size would not fit on a small disk.
+        """
+        if self.cluster is None:
+            raise ValueError("no PostgreSQL server was started")
+        if not self._exists(HUGE):
+            self.address("postgresql", "large")
+            self.cluster.execute(f"ALTER DATABASE large RENAME TO {HUGE}")
+            enlarge(self.cluster, HUGE, TIMES)
+            self._note(f"postgresql {HUGE}", self.cluster.url(HUGE), PLANS["large"], TIMES)
+        return self.cluster.url(HUGE)
+
     def _exists(self, name: str) -> bool:
         import psycopg
 
@@ -74,8 +91,8 @@ class Stores:
         if engine == "postgresql" and self.cluster is not None:
             self.cluster.execute("VACUUM ANALYZE", "CHECKPOINT", database=size)
 
-    def _note(self, name: str, address: str, plan: Plan) -> None:
-        results = plan.runs * plan.cases
+    def _note(self, name: str, address: str, plan: Plan, times: int = 1) -> None:
+        results = plan.runs * plan.cases * times
         facts = {"results": results, "bytes_per_result": store_info(address).size_bytes / results}
         path = self.folder / FACTS
         known = json.loads(path.read_text()) if path.exists() else {}

@@ -71,8 +71,9 @@ def parse_json(data: bytes, name: str, *, nan: bool = False) -> object:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        # Linear: a file of a million names, the last one twice, must not keep us for hours.
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise _RefusedError(f"duplicate key {shorten(twice)}; expected each key once")
     return found
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,11 @@ def test_a_run_with_nan_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="expected null"):
         write_run(run, tmp_path / "run.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_million_names_with_one_twice_are_refused_at_once() -> None:
+    text = ",".join(f'"{n}":0' for n in range(300_000))
+    began = time.monotonic()
+    with pytest.raises(RecordError, match="duplicate key '299999'"):
+        parse_run(f'{{{text},"299999":1}}'.encode())
+    assert time.monotonic() - began < 20
