@@ -22,6 +22,8 @@ from perftests.studies import frame, recording
 from perftests.studies.document import CPU_NOTE, SMALL_NOTE, Setting, write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perftests.studies.frame import Catalogue, Scope
     from perftests.studies.recording import Header
 
@@ -45,24 +47,38 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no study {unknown[0]!r}: there are {known}; or all")
     try:
         scope = frame.new_scope(given.device, small=given.small)
-        facts = scope.facts()
+        facts, floor_s = scope.facts(), scope.floor_s()
     except HarnessError as error:
         parser.error(str(error))
     said = sys.argv[1:] if arguments is None else arguments
     header = recording.Header(
         _now(),
-        shlex.join(["python", "-m", "perftests.studies", *said]),
+        command_line(said),
         recording.checkout(),  # before the write-ups change the tree
     )
     names = _wanted(given.names, catalogue)
     _tell(scope)
-    setting = Setting(header.command, facts, header.commit, scope.small)
+    setting = Setting(header.command, facts, header.commit, scope.small, floor_s)
     failed = _run_all(names, catalogue, scope, setting, given.out)
     if not given.no_store:
         failed += _recorded(scope, header, names, given.store)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """Return the call for a reader: where files and store were put is the machine's affair."""
+    kept: list[str] = []
+    place = False
+    for argument in arguments:
+        if not place and not argument.startswith(("--out=", "--store=")):
+            kept += [] if argument in _PLACES else [argument]
+        place = argument in _PLACES and not place
+    return shlex.join(["python", "-m", "perftests.studies", *kept])
+
+
+_PLACES = ("--out", "--store")
 
 
 def _parser() -> argparse.ArgumentParser:

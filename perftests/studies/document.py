@@ -27,12 +27,16 @@ SMALL_NOTE = (
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how a study was run. `facts` are environment and device as the record has them."""
+    """Where and how a study was run. `facts` are environment and device as the record has them.
+
+    `floor_s` is what the timer says of an empty kernel, launched cold: a part of every cold time.
+    """
 
     command: str
     facts: Mapping[str, Any]
     commit: str
     small: bool
+    floor_s: float | None = None
 
     @property
     def model(self) -> str:
@@ -63,6 +67,7 @@ def write(done: Done, setting: Setting, folder: Path) -> Path:
         "commit": setting.commit,
         "small": setting.small,
         "seconds": round(done.seconds, 1),
+        "floor_s": setting.floor_s,
         **setting.facts,
         "claim": done.study.claim,
         "verdict": done.findings.verdict,
@@ -78,6 +83,11 @@ def _markdown(done: Done, setting: Setting, made: str, shown: str) -> str:
         f"Made {made} by `{setting.command}` at commit {setting.commit}, in {done.seconds:.0f} s; "
         f"{versions(setting.facts['environment'])}."
     )
+    if setting.floor_s is not None:
+        made_line += (
+            f" An empty kernel takes {setting.floor_s * 1e6:.1f} us under the timer of this "
+            "process: no cold time below is shorter, and machines differ in it."
+        )
     return "\n".join(
         [
             f"# {done.study.title}: {setting.model}",

@@ -77,6 +77,14 @@ class Scope:
         """Keep the envelope of a result that was not measured here: it goes into the store too."""
         self.kept.append(envelope)
 
+    def floor_s(self) -> float | None:
+        """Return what the timer says of an empty kernel, cold; None on a CPU."""
+        if not self.gpu:
+            return None
+        bench = self.session.bench(self.device)
+        with bench.lock.alone(), bench.device.stream():
+            return bench.calibrator.floor_s("cold")
+
     def facts(self) -> dict[str, Any]:
         """Return environment and device, as the record has them."""
         bench = self.session.bench(self.device)

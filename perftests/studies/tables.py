@@ -32,13 +32,14 @@ class Section:
 
     Columns are those of all rows; a row may lack some. `units` names the unit in which a column is
     shown, whose values are in base units: seconds, bytes, bytes a second, FLOP a second, J, J a
-    byte; also "%" for shares, "x" for ratios.
+    byte; also "%" for shares, "x" for ratios. `folded` hides a long table until a reader opens it.
     """
 
     title: str
     how: str
     rows: list[Row]
     units: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    folded: bool = False
 
     @property
     def reached(self) -> bool:
@@ -53,7 +54,11 @@ class Section:
             return "\n".join([*title, "Nothing was found.", ""])
         head = [f"| {' | '.join(map(self._heading, names))} |", f"|{'---|' * len(names)}"]
         body = [f"| {' | '.join(self._cell(name, row) for name in names)} |" for row in self.rows]
-        return "\n".join([*title, *head, *body, ""])
+        table = [*head, *body, ""]
+        if self.folded:
+            summary = f"<summary>{len(self.rows)} rows</summary>"
+            table = ["<details>", summary, "", *table, "</details>", ""]
+        return "\n".join([*title, *table])
 
     def document(self) -> dict[str, Any]:
         """Return the section as JSON data: base units, None for what is not finite."""

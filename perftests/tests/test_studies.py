@@ -76,7 +76,8 @@ def test_a_study_is_written_up_with_its_claim_and_says_that_no_gpu_took_part(
     assert "**No GPU took part" in text
     assert "**Claim.** It is fast (source: a book)." in text
     assert "**Verdict.** It holds." in text
-    assert "`python -m perftests.studies sound" in text
+    assert "`python -m perftests.studies sound --device cpu`" in text  # no machine's paths
+    assert str(tmp_path) not in text
     assert f"![Doubling]({path.stem}.png)" in text
     assert "| n | time (us) |" in text
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
@@ -230,6 +231,17 @@ def test_rows_may_lack_columns_and_not_finite_values_become_null() -> None:
     section = Section("T", "How", [{"a": 1}, {"b": float("inf")}])
     assert "| 1 | - |" in section.text()
     assert section.document()["rows"] == [{"a": 1}, {"b": None}]
+
+
+def test_a_long_table_is_folded_with_the_number_of_its_rows() -> None:
+    text = Section("All", "Many", [{"n": 1}, {"n": 2}], folded=True).text()
+    assert "<details>\n<summary>2 rows</summary>\n\n| n |" in text
+    assert text.rstrip().endswith("| 2 |\n\n</details>")
+
+
+def test_where_files_were_put_is_left_out_of_the_command() -> None:
+    said = ["ladder", "--out", "/x/y", "--small", "--store=sqlite:////z", "--out=/w"]
+    assert command.command_line(said) == "python -m perftests.studies ladder --small"
 
 
 def test_a_model_makes_a_file_name() -> None:
