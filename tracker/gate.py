@@ -12,8 +12,9 @@ from tracker.model import Case, Result
 from tracker.past import Past, Seen
 from tracker.picking import Picked, Picker, history_of, line_before
 from tracker.queries import RunInfo, candidates, results
+from tracker.reasons import Reason, ReasonCode
 from tracker.report.judged import Judged
-from tracker.sides import Earlier, Side
+from tracker.sides import Earlier, Side, environment_difference
 from tracker.stats.noise import quietness
 from tracker.store import Store
 from tracker.suite import settle
@@ -68,6 +69,8 @@ def judge_run(
     pairs = [_pair(r, run, pick, past) for r, pick in zip(measured, picked, strict=True)]
     settings = _Settings(thresholds, today, _quietness(run, pairs))
     judged = [settings.judged(p.base, p.head, p.head.result, p.told) for p in pairs]
+    if others:
+        judged = _elsewhere(judged, others[0], run)
     if _on_a_line(run):
         judged = _watched(judged, run, picked, past, settings)
     judged += [
@@ -169,6 +172,22 @@ def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
         history=history_of(past.of(result.case.fingerprint), run, picked),
     )
     return _Pair(base, head)
+
+
+def _elsewhere(judged: Sequence[Judged], other: RunInfo, run: RunInfo) -> list[Judged]:
+    """Return the verdicts without a base with the reason that runs of another environment are."""
+    fields = environment_difference(other.environment, run.environment)
+    message = (
+        f"earlier runs are of another environment, {'; '.join(fields)}: "
+        "measure the base again in this one"
+    )
+    why = Reason(ReasonCode.OTHER_ENVIRONMENT, message)
+    return [
+        replace(item, verdict=replace(item.verdict, reasons=(why, *item.verdict.reasons)))
+        if fields and item.verdict.has(ReasonCode.NO_BASELINE)
+        else item
+        for item in judged
+    ]
 
 
 def _quietness(run: RunInfo, pairs: Sequence[_Pair]) -> float:
