@@ -26,7 +26,7 @@ from perftests.studies.counted import counters
 from perftests.studies.frame import Findings, Study, attempted, of_this_device
 from perftests.studies.occupancy import Residency, asked, estimated
 from perftests.studies.sweep_blocks import blocks, compiled, told
-from perftests.studies.sweep_verdict import draw, extremes, verdict
+from perftests.studies.sweep_verdict import COUNTED, draw, extremes, ranked, verdict
 from perftests.studies.tables import Row, Section
 from perftests.suite import workload
 
@@ -44,6 +44,8 @@ LOADS = (1, 2, 4, 8)
 DTYPES = ("float32", "float16")
 SIZES_MIB = (1, 16, 256)
 SMALL_THREADS, SMALL_LOADS, SMALL_SIZES_MIB = (64, 128), (1, 2), (1,)
+LONG = 12
+"""Rows from which a table is folded: the short one above it tells the ends."""
 STATIC_ARCH = "sm_90"
 """Whose machine code is read where there is no GPU."""
 CLAIM = (
@@ -167,9 +169,8 @@ def residencies(shapes: Sequence[Shape], device: torch.device) -> Section:
         f"Machine code for {arch}; {'the driver' if gpu else 'the rules of the SM'} says how many "
         "blocks are resident; `in flight` are the bytes that these load at once on an SM"
     )
-    return Section(
-        "What a shape keeps in flight", how, rows, {"occupancy": "%", "in flight": "KiB"}
-    )
+    units = {"occupancy": "%", "in flight": "KiB"}
+    return Section("What a shape keeps in flight", how, rows, units, folded=len(rows) > LONG)
 
 
 def _residency(code: bytes, name: str, threads: int, *, gpu: bool) -> Residency:
@@ -196,7 +197,7 @@ def times(scope: Scope, shapes: Sequence[Shape], sizes_mib: Sequence[int]) -> Se
                 copy = outcome.result["peaks"].get("copy_bytes_per_s") or float("nan")
                 rows.append({**row, "bandwidth": rate, "of copy": rate / copy})
     how = "ReLU, cold medians; `tile` is what a block reads; `of copy` over a copy of the same size"
-    return Section("Every shape", how, rows, _UNITS)
+    return Section("Every shape", how, rows, _UNITS, folded=len(rows) > LONG)
 
 
 def counted_rows(timed: Section) -> Section:
@@ -212,17 +213,15 @@ def counted_rows(timed: Section) -> Section:
     rows: list[Row] = []
     for (role, row), seen in zip(picked, counters("sweep", specs), strict=True):
         told: Row = {"role": role, **{key: row[key] for key in keys}}
-        told |= {_short(k): v for k, v in seen.items() if v is not None and k != "kernel_name"}
+        names = {_short(name): value for name, value in seen.items()}
+        told |= {name: value for name in COUNTED if (value := names.get(name)) is not None}
         rows.append(told)
     how = "Nsight Compute, cold caches, one launch each, fp32"
-    return Section("Counters of the best and the worst", how, rows, _COUNTER_UNITS)
+    return Section("Counters of the best and the worst", how, rows)
 
 
 def _word(value: str | float) -> str | int:
     return value if isinstance(value, str) else int(value)
-
-
-_COUNTER_UNITS = {"dram read": "MiB", "dram write": "MiB"}
 
 
 def _short(counter: str) -> str:
@@ -242,7 +241,7 @@ def run(scope: Scope) -> Findings:
     held = attempted("What a shape keeps in flight", partial(residencies, shapes, scope.device))
     seen = attempted("Counters of the best and the worst", partial(counted_rows, timed))
     fused = attempted("Blocks of the fused transform", partial(blocks, scope))
-    sections = (timed, held, seen, fused)
+    sections = (ranked(timed.rows), seen, fused, timed, held)
     sms = torch.cuda.get_device_properties(scope.device).multi_processor_count if scope.gpu else 0
     text = f"{verdict(timed, held, seen, sms)} {told(fused)}"
     return Findings(sections, of_this_device(scope, text), partial(draw, timed.rows))

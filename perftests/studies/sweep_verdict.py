@@ -6,22 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernels.cases import MIB
+from kernels.tiling import THREADS as TILING_THREADS
+from kernels.tiling import loads_per_thread
 from perftests.studies.frame import measured_rows
 from perftests.studies.pictures import INK
+from perftests.studies.tables import Section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perftests.studies.tables import Row, Section
+    from perftests.studies.tables import Row
 
 GAIN = 0.01
 """A shape this much faster than another counts as better."""
 B_REGISTERS = 24
 STRONG = 0.6
 """Rank correlation from which one quantity is said to go with another."""
-LATENCY_S = 0.8e-6
-"""Of a read under load on Hopper: what rates of kernels with 8 KiB in flight an SM imply."""
-_HALF = 2  # reads are half of a copy's traffic
+RELU_LOADS = (1, 2, 4)
+"""The loads a thread among which the suite's kernel chooses."""
+COUNTED = (
+    "dram throughput %",
+    "occupancy %",
+    "l2 hit %",
+    "registers per thread",
+    "sectors per load request",
+)
+"""The counters that are shown."""
 
 
 def extremes(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[Row, Row]]:
@@ -50,41 +61,76 @@ def _ranks(values: Any) -> Any:
     return (last - (counts - 1) / 2)[inverse]
 
 
+def ranked(rows: Sequence[Row]) -> Section:
+    """Return the best and the worst shape of each dtype and size, and the suite's choice."""
+    told: list[Row] = []
+    for (dtype, mib), (best, worst) in extremes(rows).items():
+        these = [r for r in rows if r["dtype"] == dtype and r["MiB"] == mib]
+        alike = sum(_time(row) <= _time(best) * (1 + GAIN) for row in these)
+        row: Row = {"dtype": dtype, "MiB": mib, "best": _shape(best), "time": best["time"]}
+        row |= {"of copy": best["of copy"], "as good": f"{alike} of {len(these)}"}
+        chosen = suite_choice(these)
+        if chosen is not None:
+            row |= {"the suite's": _shape(chosen), "its time": chosen["time"]}
+        told.append({**row, "worst": _shape(worst), "worst's time": worst["time"]})
+    how = (
+        "Threads a block x 16-byte loads a thread; `as good` are the shapes within "
+        f"{GAIN:.0%} of the best; the suite's is what `kernels/tiling.py` chooses at that size"
+    )
+    units = {"time": "us", "of copy": "%", "its time": "us", "worst's time": "us"}
+    return Section("Best, worst and the suite's choice", how, told, units)
+
+
+def suite_choice(rows: Sequence[Row]) -> Row | None:
+    """Return the row of the shape that the suite launches at this size, None where it is absent."""
+    loads = loads_per_thread(int(rows[0]["MiB"]) * MIB, RELU_LOADS)
+    found = (r for r in rows if (int(r["threads"]), int(r["loads"])) == (TILING_THREADS, loads))
+    return next(found, None)
+
+
 def verdict(timed: Section, held: Section, seen: Section, multiprocessors: int) -> str:
     """Return winners, the articles' shapes and the reasons, from the rows.
 
     Without multiprocessors, on a CPU, what an SM holds explains nothing.
     """
     found = extremes(timed.rows)
-    parts = [_winners(found)]
-    largest = max(mib for _, mib in found)
-    for dtype in dict.fromkeys(dtype for dtype, _ in found):
-        rows = [r for r in timed.rows if r["dtype"] == dtype and r["MiB"] == largest]
-        parts.append(_articles(dtype, largest, rows))
+    dtype, largest = next(iter(found))[0], max(mib for _, mib in found)
+    first = [r for r in timed.rows if r["dtype"] == dtype]
+    parts = [_winners(found, dtype), _choice(timed.rows)]
+    parts.append(_articles(dtype, largest, [r for r in first if r["MiB"] == largest]))
     parts.append(_registers(measured_rows(held)))
     kept = measured_rows(held) if multiprocessors else []
-    parts.append(_reason(largest, timed.rows, kept, multiprocessors))
-    parts.append(_counters(measured_rows(seen)))
+    parts += [_starting(found[dtype, largest], first, measured_rows(seen))]
+    parts += [_reason(mib, first, kept) for mib in sorted({m for d, m in found if d == dtype})[1:]]
     return " ".join(part for part in parts if part)
 
 
-def _winners(found: Mapping[tuple[str, int], tuple[Row, Row]]) -> str:
+def _winners(found: Mapping[tuple[str, int], tuple[Row, Row]], dtype: str) -> str:
     told = [
-        f"{dtype} {mib} MiB {_shape(best)} ({_share(best)}), "
-        f"{_time(worst) / _time(best) - 1:.1%} ahead of the last, {_shape(worst)}"
-        for (dtype, mib), (best, worst) in found.items()
+        f"{_shape(best)} at {mib} MiB ({_time(worst) / _time(best) - 1:.0%} ahead of the worst)"
+        for (kind, mib), (best, worst) in found.items()
+        if kind == dtype
     ]
     shapes = {_shape(best) for best, _ in found.values()}
     one = "One shape wins everywhere" if len(shapes) == 1 else "No one shape wins everywhere"
-    return f"{one}: {'; '.join(told)}."
+    return f"{one}: with {dtype} {', '.join(told)}."
+
+
+def _choice(rows: Sequence[Row]) -> str:
+    """Return how far the suite's own choice is from the best, at its worst."""
+    behind = []
+    for (dtype, mib), (best, _) in extremes(rows).items():
+        chosen = suite_choice([r for r in rows if r["dtype"] == dtype and r["MiB"] == mib])
+        if chosen is not None:
+            behind.append((_time(chosen) / _time(best) - 1, f"{dtype} {mib} MiB"))
+    if not behind:
+        return ""
+    most, where = max(behind)
+    return f"The suite's choice by size is at most {most:.1%} behind the best ({where})."
 
 
 def _shape(row: Row) -> str:
     return f"{row['threads']} threads x{row['loads']}"
-
-
-def _share(row: Row) -> str:
-    return f"{float(row['of copy']):.1%} of a copy's rate"
 
 
 def _articles(dtype: str, mib: int, rows: Sequence[Row]) -> str:
@@ -97,9 +143,9 @@ def _articles(dtype: str, mib: int, rows: Sequence[Row]) -> str:
     wider = by[128, 1] / min(by[256, 1], by[256, 2]) - 1
     step = "gains" if wider > GAIN else "loses" if wider < -GAIN else "changes little:"
     return (
-        f"At {mib} MiB {dtype}, 128, 256 and 512 threads (A) are {apart:.1%} apart, which is "
-        f"{'more' if apart > GAIN else 'no more'} than the {GAIN:.0%} that counts; going from 128 "
-        f"threads to 256 with one or two vectors a thread (B) {step} {abs(wider):.1%}."
+        f"At {mib} MiB {dtype}, A's 128, 256 and 512 threads are {apart:.1%} apart, which is "
+        f"{'more' if apart > GAIN else 'no more'} than the {GAIN:.0%} that counts; B's step from "
+        f"128 threads to 256, with one or two vectors a thread, {step} {abs(wider):.1%}."
     )
 
 
@@ -123,58 +169,51 @@ def _ends(values: set[int]) -> list[int]:
     return sorted({min(values), max(values)})
 
 
-def _reason(mib: int, rows: Sequence[Row], held: Sequence[Row], multiprocessors: int) -> str:
-    """Return what goes with the time at the largest size: the tile, or the bytes in flight."""
-    flight = {
-        (str(r["dtype"]), int(r["threads"]), int(r["loads"])): float(r["in flight"]) for r in held
-    }
-    large = [r for r in rows if r["MiB"] == mib]
-    told = []
-    for dtype in dict.fromkeys(str(r["dtype"]) for r in large):
-        these = [r for r in large if r["dtype"] == dtype]
-        tile = rank_correlation([float(r["tile"]) for r in these], [_time(r) for r in these])
-        text = f"{dtype} {_goes('the size of a tile', tile)}"
-        keys = [(dtype, int(r["threads"]), int(r["loads"])) for r in these]
-        if all(key in flight for key in keys):
-            least = rank_correlation([flight[key] for key in keys], [_time(r) for r in these])
-            text += f" and {_goes('the bytes in flight', least)}"
-        told.append(text)
-    return (
-        f"Why, at {mib} MiB: time of {'; of '.join(told)}.{_enough(held, large, multiprocessors)}"
+def _starting(ends: tuple[Row, Row], rows: Sequence[Row], seen: Sequence[Row]) -> str:
+    """Return whether the worst shape is the one with the smallest blocks, and what that costs."""
+    best, worst = ends
+    tile = int(worst["tile"])
+    if tile > min(int(r["tile"]) for r in rows) or _time(worst) <= _time(best) * (1 + GAIN):
+        return ""
+    size = int(worst["MiB"]) * MIB
+    text = (
+        f"Why, at {worst['MiB']} MiB: the worst has the smallest blocks, {tile / 1024:g} KiB each, "
+        f"which end before enough others have started: {_starts(size, worst):.2f} start a ns, "
+        f"{_starts(size, best):.2f} of the best"
     )
+    pair = [r for r in seen if r["MiB"] == worst["MiB"] and "occupancy %" in r]
+    if len(pair) == len(ends):
+        held, least = (float(r["occupancy %"]) for r in pair)
+        text += f", and {least:.0f}% of the warps that fit an SM are on it, {held:.0f}% of the best"
+    return f"{text}."
+
+
+def _starts(size: int, row: Row) -> float:
+    """Return the blocks a nanosecond that a shape starts."""
+    return size / int(row["tile"]) / (_time(row) * 1e9)
+
+
+def _reason(mib: int, rows: Sequence[Row], held: Sequence[Row]) -> str:
+    """Return what goes with the time at a size, the smallest blocks left out."""
+    least = min(int(r["tile"]) for r in rows)
+    these = [r for r in rows if r["MiB"] == mib and int(r["tile"]) > least]
+    if not these:
+        return ""
+    dtype, times = these[0]["dtype"], [_time(r) for r in these]
+    flight = {(int(r["threads"]), int(r["loads"])): r for r in held if r["dtype"] == dtype}
+    keys = [(int(r["threads"]), int(r["loads"])) for r in these]
+    told = [
+        _goes("the size of a block", rank_correlation([float(r["tile"]) for r in these], times))
+    ]
+    if all(key in flight for key in keys):
+        bytes_of = [float(flight[key]["in flight"]) for key in keys]
+        told.append(_goes("the bytes in flight", rank_correlation(bytes_of, times)))
+    return f"At {mib} MiB the time of the other shapes {' and '.join(told)}."
 
 
 def _goes(what: str, correlation: float) -> str:
     how = "rises with" if correlation > STRONG else "falls with" if correlation < -STRONG else ""
     return f"{how or 'does not follow'} {what} (rank correlation {correlation:+.2f})"
-
-
-def _enough(held: Sequence[Row], large: Sequence[Row], multiprocessors: int) -> str:
-    """Return whether the least that a shape has in flight covers the latency of memory."""
-    least = min((float(r["in flight"]) for r in held), default=0.0)
-    if not least:
-        return ""
-    fastest = max(float(r["bandwidth"]) for r in large)
-    needed = fastest / _HALF / multiprocessors * LATENCY_S
-    fits = "so none waits for latency" if least >= needed else "so some shapes starve"
-    return (
-        f" The least in flight on an SM is {least / 1024:.0f} KiB; {needed / 1024:.0f} KiB cover "
-        f"{LATENCY_S * 1e6:.1f} us of loaded latency at the fastest rate, {fits}."
-    )
-
-
-def _counters(seen: Sequence[Row]) -> str:
-    if not seen:
-        return "Nsight Compute's counters were not to be had here."
-    sizes = [row["MiB"] for row in seen]
-    pair = [row for row in seen if row["MiB"] == max(sizes, key=float)]
-    names = ("dram throughput %", "occupancy %", "l2 hit %", "registers per thread")
-    told = [
-        f"{name} {' and '.join(f'{float(row[name]):.3g}' for row in pair)}"
-        for name in names
-        if all(name in row for row in pair)
-    ]
-    return f"Counters of the best and the worst at {pair[0]['MiB']} MiB: {', '.join(told)}."
 
 
 def draw(rows: Sequence[Row], figure: Any) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from perftests.studies import frame, sweep
 from perftests.studies.occupancy import estimated
 from perftests.studies.sweep_blocks import KINDS, told
-from perftests.studies.sweep_verdict import draw, extremes, rank_correlation, verdict
+from perftests.studies.sweep_verdict import draw, extremes, rank_correlation, ranked, verdict
 from perftests.studies.tables import Section
 
 if TYPE_CHECKING:
@@ -58,14 +58,11 @@ NOTHING = frame.missing("Counters", "no ncu")
 def test_times_that_rise_with_the_tile_are_told_so_and_blocks_are_alike() -> None:
     found = timed(lambda t, u: 5e-7 * (1 + 1e-6 * t * u))
     text = verdict(found, held(32 * KIB), NOTHING, MULTIPROCESSORS)
-    assert "One shape wins everywhere: float32 1 MiB 64 threads x1" in text
-    assert "128, 256 and 512 threads (A) are 0.0% apart, which is no more than" in text
-    assert "(B) changes little: 0.0%." in text
-    assert "rises with the size of a tile (rank correlation +1.00)" in text
-    # 2 MiB in 0.5 us, half of it read, by 132 SMs: 15.9 KiB an us and SM, 12.7 KiB in 0.8 us.
-    assert "The least in flight on an SM is 32 KiB; 12 KiB cover 0.8 us" in text
-    assert "so none waits for latency" in text
-    assert "counters were not to be had" in text
+    assert "One shape wins everywhere: with float32 64 threads x1 at 1 MiB (1% ahead" in text
+    assert "A's 128, 256 and 512 threads are 0.0% apart, which is no more than" in text
+    assert "one or two vectors a thread, changes little: 0.0%." in text
+    assert "At 256 MiB the time of the other shapes rises with the size of a block" in text
+    assert "which end before enough others have started" not in text
     assert (
         "Registers a thread in fp32: x1 20, x2 24, x4 32, x8 48; B's 24 suffice for x1, x2." in text
     )
@@ -74,28 +71,42 @@ def test_times_that_rise_with_the_tile_are_told_so_and_blocks_are_alike() -> Non
 def test_times_that_fall_with_bytes_in_flight_and_gain_by_more_threads_are_told_so() -> None:
     found = timed(lambda t, u: 5e-7 * (1 + 1 / u) * (1.2 if t == 128 else 1.0))
     text = verdict(found, held(4 * KIB), NOTHING, MULTIPROCESSORS)
-    assert "(B) gains 60.0%." in text
+    assert "one or two vectors a thread, gains 60.0%." in text
     assert "are 20.0% apart, which is more than" in text
     assert "falls with the bytes in flight" in text
-    assert "so some shapes starve" in text
 
 
 def test_on_a_cpu_an_sm_explains_nothing() -> None:
     found = timed(lambda t, u: 5e-7)
     text = verdict(found, held(32 * KIB), NOTHING, 0)
     assert "in flight" not in text
-    assert "does not follow the size of a tile (rank correlation +0.00)" in text
+    assert "does not follow the size of a block (rank correlation +0.00)" in text
 
 
-def test_counters_of_the_best_and_worst_are_told_for_the_largest_size() -> None:
+def test_blocks_too_short_to_fill_an_sm_are_told_with_what_was_counted() -> None:
     rows: list[Row] = [
-        {"role": role, "MiB": mib, "dram throughput %": mib + k, "occupancy %": 90.0 - k}
-        for mib in (1, 16)
+        {"role": role, "MiB": mib, "dram throughput %": mib + k, "occupancy %": 90.0 - 60 * k}
+        for mib in (1, 256)
         for k, role in enumerate(("best", "worst"))
     ]
-    found = timed(lambda t, u: 5e-7 * t)
+    found = timed(lambda t, u: 5e-7 * (2 if t * u == 64 else 1))
     text = verdict(found, held(KIB), Section("Counters", "Planted", rows), MULTIPROCESSORS)
-    assert "at 16 MiB: dram throughput % 16 and 17, occupancy % 90 and 89." in text
+    # 256 MiB in blocks of 1 KiB in 256 us, and of 2 KiB in 128 us.
+    assert "1 KiB each, which end before enough others have started: 1.02 start a ns, 1.02" in text
+    assert "and 30% of the warps that fit an SM are on it, 90% of the best." in text
+
+
+def test_the_short_table_has_the_ends_and_the_suites_choice() -> None:
+    found = timed(lambda t, u: 5e-7 * (1 + 1e-3 * t * u))
+    rows = {(row["dtype"], row["MiB"]): row for row in ranked(found.rows).rows}
+    assert len(rows) == 6
+    row = rows["float32", 16]
+    assert (row["best"], row["worst"]) == ("64 threads x1", "1024 threads x8")
+    assert row["as good"] == "1 of 20"
+    assert row["the suite's"] == "128 threads x4"  # 16 MiB are four waves of loads
+    assert rows["float32", 256]["the suite's"] == "128 threads x1"
+    # At 16 MiB 1 + 0.512 against 1 + 0.064.
+    assert "at most 42.1% behind the best" in verdict(found, held(KIB), NOTHING, MULTIPROCESSORS)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +138,12 @@ def test_a_cpu_sweeps_small_and_checks_every_shape(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sweep, "SMALL_THREADS", (64,))
     scope = frame.new_scope("cpu", small=False)
     findings = sweep.run(scope)
-    assert [row["loads"] for row in findings.sections[0].rows] == [1, 2]
+    assert [row["loads"] for row in findings.sections[3].rows] == [1, 2]
     cases = [envelope["result"]["case"]["parameters"] for envelope in scope.kept]
     assert cases[:2] == [{"threads": 64, "loads": 1}, {"threads": 64, "loads": 2}]
     assert [case["kernel"] for case in cases[2:]] == ["scalar", "shared"]
     assert all(envelope["result"]["correctness"]["passed"] for envelope in scope.kept)
-    assert "why" in findings.sections[2].rows[0]
+    assert "why" in findings.sections[1].rows[0]
 
 
 def test_the_blocks_of_the_fused_transform_are_told_beside_the_articles_sizes() -> None:
