@@ -19,9 +19,10 @@ from tracker.store.address import file_of, parse_address, shown
 from tracker.thresholds import Thresholds, read_thresholds
 
 STORE_VARIABLE = "BANDWATCH_STORE"
+TEAM_VARIABLE = "BANDWATCH_TEAM_STORE"
 DEFAULT_STORE = "sqlite:///.bandwatch/bandwatch.db"
 PROJECT_FILE = "pyproject.toml"
-_KEYS = frozenset({"ci", "store", "suite", "thresholds", "override"})
+_KEYS = frozenset({"ci", "store", "suite", "team_store", "thresholds", "override"})
 _SECRET_PARAMETERS = frozenset({"password", "passwd", "pwd", "sslpassword", "token"})
 _CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/@:]*):\S*@")
 _PARAMETER = re.compile(rf"(?i)\b(?P<key>{'|'.join(sorted(_SECRET_PARAMETERS))})=[^\s&;'\"]+")
@@ -47,12 +48,16 @@ class StoreChoice:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that a project may set. `root` is the folder of its pyproject.toml."""
+    """Everything that a project may set. `root` is the folder of its pyproject.toml.
+
+    `team` is a store that results of a merge base may be read from, never written to.
+    """
 
     root: Path
     store: StoreChoice
     suite: tuple[str, ...]
     thresholds: Thresholds
+    team: StoreChoice | None = None
 
 
 def load_config(
@@ -83,6 +88,7 @@ def load_config(
         store=_choose_store(flag, environ, table, root=root, here=here),
         suite=_texts(table.get("suite", []), "suite"),
         thresholds=read_thresholds(table.get("thresholds", {}), table.get("override", [])),
+        team=_choose_team(environ, table, root=root, here=here),
     )
 
 
@@ -148,6 +154,22 @@ def _choose_store(
             )
         return _resolve(value, f"[tool.bandwatch] in {PROJECT_FILE}", root)
     return _resolve(DEFAULT_STORE, "the default", root)
+
+
+def _choose_team(
+    environ: Mapping[str, str], table: Mapping[str, object], *, root: Path, here: Path
+) -> StoreChoice | None:
+    if environ.get(TEAM_VARIABLE):
+        return _resolve(environ[TEAM_VARIABLE], TEAM_VARIABLE, here)
+    value = table.get("team_store")
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise ConfigError(
+            f"cannot use [tool.bandwatch] team_store: found {value!r}, "
+            "expected a URL such as postgresql://reader@host/bandwatch"
+        )
+    return _resolve(value, f"[tool.bandwatch] team_store in {PROJECT_FILE}", root)
 
 
 def _resolve(text: str, source: str, base: Path) -> StoreChoice:

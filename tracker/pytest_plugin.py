@@ -15,10 +15,15 @@ import pytest
 from tracker.errors import ExitCode, TrackerError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracker.merge_base import Selection
     from tracker.session import Ending
 
 # Statuses of pytest that say nothing about what was measured; all others stand.
 _REPLACED = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
+# Flags of ours that say where to record and whether to time.
+_NOT_HOW = frozenset({"--bandwatch-store", "--bandwatch-timing"})
 # Flags of pytest-benchmark whose output is the reason to give them.
 _SHOWS = ("benchmark_compare", "benchmark_compare_fail", "benchmark_histogram", "benchmark_verbose")
 
@@ -34,6 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "status is 1 for a regression, 3 for a vanished case or nothing measured",
     )
     group.addoption(
+        "--benchmark-base",
+        action="store_true",
+        dest="bandwatch_base",
+        help="with --benchmark: where no store has results of the merge base (on the main branch: "
+        "of the commit below), measure it first",
+    )
+    group.addoption(
         "--bandwatch-store",
         metavar="URL",
         help="where --benchmark records; before BANDWATCH_STORE and [tool.bandwatch] store",
@@ -43,6 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Take part in the controller of a session that has the flag."""
+    if config.getoption("bandwatch_base") and not config.getoption("bandwatch_benchmark"):
+        raise pytest.UsageError("--benchmark-base says what --benchmark compares with: give both")
     if not config.getoption("bandwatch_benchmark") or config.option.collectonly:
         return
     if hasattr(config, "workerinput"):
@@ -75,6 +89,8 @@ class Recorder:
                 here=parameters.dir,
                 arguments=[str(argument) for argument in parameters.args],
                 environ=os.environ,
+                base=self._selection() if self._config.getoption("bandwatch_base") else None,
+                tell=self._tell,
             )
         except TrackerError as error:
             pytest.exit(f"bandwatch: {error}", returncode=int(error.exit_code))
@@ -114,6 +130,27 @@ class Recorder:
         for line in self._ending.lines:
             terminalreporter.write_line(plain(line))
 
+    def _selection(self) -> Selection:
+        """Return what this session measures, for the commit that it is compared with."""
+        from tracker.merge_base import Selection
+
+        config, here = self._config, Path(self._config.invocation_params.dir)
+        given = config.args if config.args_source is config.ArgsSource.ARGS else []
+        marks = ("-m", config.option.markexpr) if config.option.markexpr else ()
+        return Selection(
+            paths=tuple(_within(str(path), here, config.rootpath) for path in given),
+            keyword=config.option.keyword or None,
+            words=(*_measuring_flags(config.invocation_params.args), *marks),
+            cpu=config.getoption("--bandwatch-device", default=None) == "cpu",
+        )
+
+    def _tell(self, text: str) -> None:
+        from tracker.report.escape import plain
+
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"bandwatch: {plain(text)}")
+
     def _partial(self, session: pytest.Session, exitstatus: int) -> str | None:
         """Return why the session did not cover the whole suite, None when it did."""
         from tracker.selection import narrowed_by
@@ -130,3 +167,24 @@ class Recorder:
             [(root / folder).resolve() for folder in suite],
             Path(self._config.invocation_params.dir),
         )
+
+
+def _within(path: str, here: Path, root: Path) -> str:
+    """Return a path or test id as one relative to the project."""
+    file, colons, test = path.partition("::")
+    whole = (here / file).resolve()
+    inside = whole.relative_to(root) if whole.is_relative_to(root) else whole
+    return f"{inside}{colons}{test}"
+
+
+def _measuring_flags(arguments: Iterable[object]) -> Iterator[str]:
+    """Yield the flags that say how to measure, with their values; the base needs the same."""
+    value_follows = False
+    for argument in map(str, arguments):
+        name = argument.partition("=")[0]
+        if value_follows:
+            value_follows = False
+            yield argument
+        elif name.startswith("--bandwatch-") and name not in _NOT_HOW:
+            value_follows = "=" not in argument and name != "--bandwatch-quick"
+            yield argument

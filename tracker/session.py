@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from tracker.config import Config, load_config, prepare_folder, redact
 from tracker.doctor.devices import has_nvidia_gpu
 from tracker.errors import ExitCode, GitError, RecordError, StoreError
 from tracker.gate import judge_run
-from tracker.lineage import line_of
+from tracker.merge_base import Selection, silent, standing
 from tracker.model import Checkout, Environment, Run
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
@@ -54,6 +54,7 @@ class Session:
     started_at: str
     command: str
     ci: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     @classmethod
     def begin(
@@ -64,17 +65,22 @@ class Session:
         here: Path,
         arguments: Sequence[str],
         environ: Mapping[str, str],
+        base: Selection | None = None,
+        tell: Callable[[str], None] = silent,
     ) -> "Session":
         """Return the session, having opened its store once: a bad one is told before measuring.
 
-        Raises ConfigError or StoreError.
+        With `base` the commit that this one is compared with is measured first where no store has
+        results of it; `tell` shows how far that is. Raises ConfigError or StoreError.
         """
         config = load_config(flag, start=root, here=here, environ=environ)
         prepare_folder(config.store)
         Store.open(config.store.url).close()
+        checkout = git.checkout(config.root, environ)
         return cls(
             config=config,
-            checkout=git.checkout(config.root, environ),
+            checkout=checkout,
+            told=(_provide_base(config, checkout, base, tell),) if base else (),
             started_at=now(),
             command=redact(shlex.join(["pytest", *arguments]))[:_MAX_TEXT],
             ci=ci_facts(environ),
@@ -84,7 +90,8 @@ class Session:
         """Record what was collected and judge it; `partial` says why the suite is not complete."""
         problems = tuple(f"not recorded: {problem}" for problem in collected.problems)
         if not collected.envelopes:
-            return Ending((), _nothing_code(problems), (*problems, _nothing(collected)))
+            lines = (*problems, *self.told, _nothing(collected))
+            return Ending((), _nothing_code(problems), lines)
         runs = self._runs(collected, partial)
         try:
             with Store.open(self.config.store.url) as store:
@@ -120,16 +127,15 @@ class Session:
         for run in runs:
             store.record(run)
         self._teach(store)
-        gates = [
-            judge_run(
-                store,
-                find_run(store, run.run_id),
-                self.config.thresholds,
-                today=datetime.now(UTC).date(),
-                ancestors=line_of(self.checkout, self.config.root),
+        gates, told = [], list(self.told)
+        for run in runs:
+            info = find_run(store, run.run_id)
+            config, today = self.config, datetime.now(UTC).date()
+            stand = standing(store, info, config.root, here=config.store.shown, team=config.team)
+            told += [stand.told] if stand.told and stand.told not in told else []
+            gates.append(
+                judge_run(store, info, config.thresholds, today=today, ancestors=stand.line)
             )
-            for run in runs
-        ]
         documents = tuple(
             verdict_document(
                 _heading(run_heading("", gate.run, gate.notes), gate.run.environment),
@@ -142,7 +148,7 @@ class Session:
         code = worst([gate.code for gate in gates])
         if problems and code is ExitCode.OK:
             code = ExitCode.USAGE
-        lines = (*problems, f"recorded in {self.config.store.shown}")
+        lines = (*problems, *told, f"recorded in {self.config.store.shown}")
         hesitant = code is ExitCode.UNDECIDED and not any(
             verdict.has(ReasonCode.VANISHED) for gate in gates for verdict in gate.verdicts
         )
@@ -171,6 +177,14 @@ class Session:
             else:
                 lines.append(f"kept the run as a file; record it with: bandwatch record {path}")
         return tuple(lines)
+
+
+def _provide_base(
+    config: Config, checkout: Checkout, base: Selection, tell: Callable[[str], None]
+) -> str:
+    from tracker.loop.local_base import provide_base
+
+    return provide_base(config, checkout, base, tell)
 
 
 def device_line(environment: Environment) -> str:

@@ -7,7 +7,7 @@ import click
 from tracker.cli.options import report_command, row_limit
 from tracker.config import Config
 from tracker.gate import judge_run
-from tracker.lineage import line_of
+from tracker.merge_base import standing
 from tracker.queries import find_run
 from tracker.report.document import Document
 from tracker.report.formats import Format
@@ -26,6 +26,8 @@ def command(
 ) -> Document:
     """Judge RUN against its baseline: the newest clean run of an ancestor commit.
 
+    On a branch that is the merge base or what stands before it, where the store has results of it.
+
     RUN is a run id, a commit or the beginning of either; by default the newest run. The exit code
     is 0 for no regression, 1 for a regression, 3 for undecided, 4 for an unfit environment.
 
@@ -33,14 +35,16 @@ def command(
     """
     with Store.open(config.store.url, read_only=True) as store:
         info = find_run(store, run, gpu_model=gpu)
+        stand = standing(store, info, config.root, here=config.store.shown, team=None)
         gate = judge_run(
             store,
             info,
             config.thresholds,
             today=datetime.now(UTC).date(),
-            ancestors=line_of(info.checkout, config.root),
+            ancestors=stand.line,
         )
-    heading = run_heading("Verdicts", info, gate.notes)
+    notes = (*gate.notes, *((stand.told,) if stand.told else ()))
+    heading = run_heading("Verdicts", info, notes)
     return verdict_document(
         heading, gate.judged, gate.code, limit=row_limit(form, everything=everything)
     )

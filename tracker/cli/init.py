@@ -39,8 +39,9 @@ _NEXT = (
 )
 @click.option("--branch", help="The branch whose history is kept.  [default: the one checked out]")
 @click.option("--hook", is_flag=True, help="Also measure before each push: a pre-push hook.")
+@click.option("--hook-only", is_flag=True, help="Write the pre-push hook and nothing else.")
 @click.option("--force", is_flag=True, help="Replace files of yours without asking.")
-def command(*, labels: str, branch: str | None, hook: bool, force: bool) -> int:
+def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, force: bool) -> int:
     """Write settings, a workflow and an example of a measured kernel into this repository.
 
     A file that is there already is kept unless you say otherwise when asked; without a terminal to
@@ -53,9 +54,9 @@ def command(*, labels: str, branch: str | None, hook: bool, force: bool) -> int:
     chosen = branch or _current(Path.cwd())
     if not _BRANCH.fullmatch(chosen):
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
-    wishes = Wishes(labels, chosen, hook)
+    wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)
     done = init(Path.cwd(), wishes, lambda name: force or _ask(name))
-    return emit(_document(done), Format.TEXT)
+    return emit(_document(done, () if hook_only else _NEXT), Format.TEXT)
 
 
 def _current(root: Path) -> str:
@@ -69,10 +70,10 @@ def _ask(name: str) -> bool:
     return sys.stdin.isatty() and click.confirm(f"{name} is there already; replace it?")
 
 
-def _document(done: tuple[Done, ...]) -> Document:
+def _document(done: tuple[Done, ...], following: tuple[str, ...]) -> Document:
     changed = sum(item.outcome in {Outcome.WRITTEN, Outcome.EXTENDED} for item in done)
     kept = [item.path for item in done if item.outcome is Outcome.KEPT]
-    notes = (*_NEXT, *(f"{name} is yours and was kept; --force replaces it" for name in kept))
+    notes = (*following, *(f"{name} is yours and was kept; --force replaces it" for name in kept))
     return Document(
         kind="init",
         title="",

@@ -19,7 +19,7 @@ from tracker.errors import (
     TrackerError,
     UnfitError,
 )
-from tracker.lineage import fork_of, line_of
+from tracker.lineage import line_of
 from tracker.loop.ab import Bench, Contest, compare_commits
 from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError, Task
@@ -29,6 +29,7 @@ from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
 from tracker.loop.waived import keep_waivers
 from tracker.loop.worktrees import BuildError, build
+from tracker.merge_base import base_of, line_from
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
 from tracker.queries import candidates, find_run, load_run
 from tracker.reasons import ReasonCode
@@ -42,7 +43,6 @@ _LEARNED = 200
 _TOLD = 500
 # Before anybody is alarmed, a change must stand in so many further processes.
 _CONFIRMATIONS = 2
-_BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 NOT_MEASURED = "stopped"
 FAILED = "failed"
 FAILED_TOLD = 10
@@ -122,8 +122,7 @@ def _steps(plan: Plan, shop: Workshop) -> None:
         build(shop.config.root, shop.bench.trees.settings, shop.bench.folder / "build.log")
         session.note("built")
     if not session.has("ancestors"):
-        line = line_of(shop.checkout, shop.config.root)
-        session.note("ancestors", shas=list(line or ()))
+        session.note("ancestors", shas=list(_line(shop)))
     other = _other_side(plan, shop)
     with shop.lock():
         _measure(plan, shop)
@@ -133,6 +132,33 @@ def _steps(plan: Plan, shop: Workshop) -> None:
         _measure_again(plan, shop, other)
     if plan.record:
         _record(shop)
+
+
+def _line(shop: Workshop) -> Sequence[str]:
+    """Return the commits that may stand before the measured one, newest first.
+
+    By hand a branch stands on its merge base, as its pull request will. CI's branches without a
+    pull request may live long: there every commit counts.
+    """
+    checkout, root = shop.checkout, shop.config.root
+    base = None if shop.bench.stamp.ci else base_of(checkout, root)
+    return line_from(base, root) if base else line_of(checkout, root) or ()
+
+
+def _line_with_results(
+    store: Store, shop: Workshop, heads: Sequence[Run], line: Sequence[str]
+) -> Sequence[str]:
+    """Return the line, or that of all ancestors where a merge base's has no result."""
+    whole = line_of(shop.checkout, shop.config.root) or ()
+    if tuple(whole) == tuple(line) or any(
+        _candidates(store, head, line, shop.checkout, own=False) for head in heads
+    ):
+        return line
+    if any(_candidates(store, head, whole, shop.checkout, own=False) for head in heads):
+        told = f"no result of the merge base {line[0][:12]}: judged against the nearest ancestor"
+        shop.session.note("problem", text=f"{told}; --ab measures the merge base")
+    shop.session.note("ancestors", shas=list(whole))
+    return whole
 
 
 def _measure(plan: Plan, shop: Workshop) -> None:
@@ -174,7 +200,8 @@ def _keep_baseline(shop: Workshop) -> None:
     session = shop.session
     if session.has("kept base"):
         return
-    heads, line = session.runs("head"), session.shas("ancestors")
+    heads = session.runs("head")
+    line: Sequence[str] = session.shas("ancestors")
     found: dict[str, Run] = {}
     file = shop.config.store.file
     if file is not None and not file.exists():  # the first run of all
@@ -182,6 +209,7 @@ def _keep_baseline(shop: Workshop) -> None:
         return
     try:
         with Store.open(shop.config.store.url, read_only=True) as store:
+            line = _line_with_results(store, shop, heads, line)
             for head in heads:
                 for run_id in _candidates(store, head, line, shop.checkout):
                     found[run_id] = load_run(store, run_id)
@@ -192,15 +220,21 @@ def _keep_baseline(shop: Workshop) -> None:
 
 
 def _candidates(
-    store: Store, head: Run, line: Sequence[str], checkout: Checkout
+    store: Store, head: Run, line: Sequence[str], checkout: Checkout, *, own: bool = True
 ) -> tuple[str, ...]:
-    """Return the ids of the runs that may be a baseline of a run which the store need not hold."""
+    """Return the ids of the runs that may be a baseline of a run which the store need not hold.
+
+    With `own` earlier runs of the very commit are among them.
+    """
     with scratch_store() as scratch:
         scratch.record(head)
         info = replace(find_run(scratch, head.run_id), number=-1)
     below = (checkout.commit.sha,) if checkout.dirty and checkout.commit else ()
     found = candidates(store, info, ancestors=(*below, *line), limit=_BASE_RUNS)
-    return tuple(run.run_id for run in found if run.run_id != head.run_id)
+    sha = checkout.commit.sha if checkout.commit and not checkout.dirty else None
+    return tuple(
+        run.run_id for run in found if run.run_id != head.run_id and (own or run.sha != sha)
+    )
 
 
 def _record(shop: Workshop) -> None:
@@ -325,16 +359,6 @@ def find_base(name: str | None, checkout: Checkout, root: Path) -> str:
     """
     if name is not None:
         return git.resolve(name, root)
-    if fork := fork_of(checkout):
-        return fork
-    commit = checkout.commit
-    if commit is None:
+    if checkout.commit is None:
         raise GitError("cannot find a base: no commit is checked out")
-    for branch in _BRANCHES:
-        try:
-            found = git.merge_base(branch, commit.sha, root)
-        except GitError:
-            continue
-        if found is not None and found != commit.sha:
-            return found
-    return git.resolve(f"{commit.sha}^", root)
+    return base_of(checkout, root) or git.resolve(f"{checkout.commit.sha}^", root)

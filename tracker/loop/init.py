@@ -38,11 +38,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What to write: labels of the runner, the branch whose history is kept, whether a hook."""
+    """What to write: labels of the runner, the branch whose history is kept, whether a hook.
+
+    `files` false writes nothing but the hook.
+    """
 
     labels: str = LABELS
     branch: str = "main"
     hook: bool = False
+    files: bool = True
 
 
 # Asked before a file that differs is replaced; gets its path.
@@ -56,12 +60,7 @@ def init(root: Path, wishes: Wishes, ask: Ask) -> tuple[Done, ...]:
     GitError where a hook is wanted outside a repository.
     """
     try:
-        done = [
-            _settings(root / PROJECT_FILE),
-            _ignored(root / IGNORE),
-            _file(root, WORKFLOW, workflow(wishes), ask),
-            _file(root, EXAMPLE, _template("example.py.template"), ask),
-        ]
+        done = _files(root, wishes, ask) if wishes.files else []
         if wishes.hook:
             done.append(_hook(root, ask))
     except OSError as error:
@@ -69,6 +68,15 @@ def init(root: Path, wishes: Wishes, ask: Ask) -> tuple[Done, ...]:
             f"cannot write into {root}: {error.strerror or error}; check its permissions"
         ) from None
     return tuple(done)
+
+
+def _files(root: Path, wishes: Wishes, ask: Ask) -> list[Done]:
+    return [
+        _settings(root / PROJECT_FILE),
+        _ignored(root / IGNORE),
+        _file(root, WORKFLOW, workflow(wishes), ask),
+        _file(root, EXAMPLE, _template("example.py.template"), ask),
+    ]
 
 
 def workflow(wishes: Wishes) -> str:

@@ -131,6 +131,33 @@ def test_a_second_run_of_a_slow_commit_is_still_judged_against_its_parent(
         assert outcomes()["relu"] == "regression"
 
 
+def test_by_hand_a_branch_is_judged_against_its_merge_base_as_its_pull_request_will_be(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    base = fake.git(baseline, "rev-parse", "HEAD")
+    fake.git(baseline, "branch", "--force", "main", "HEAD")
+    fake.git(baseline, "switch", "--quiet", "--create", "feature")
+    slow = json.dumps({"relu": 1.1, "add": 1.0})
+    for number in range(2):
+        # The second commit of the branch is as slow as the first: it must not hide behind it.
+        fake.commit(baseline, "Try", {fake.SPEEDS: slow, "number.txt": f"feature {number}"})
+        assert bandwatch("ci").code == 1
+        assert outcomes()["relu"] == "regression"
+        rows = report()["tables"]["verdicts"]
+        assert {base[:12] in row["baseline"] for row in rows} == {True}
+
+
+def test_where_the_merge_base_has_no_result_the_nearest_ancestor_serves_and_it_is_said(
+    history: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(history, "switch", "--quiet", "--create", "feature")
+    for number, told in ((0, "no earlier comparable result"), (1, "judged against the nearest")):
+        fake.commit(history, "Try", {"number.txt": f"feature {number}"})
+        answer = bandwatch("ci")
+        assert told in " ".join(answer.out.split())
+    assert outcomes() == {"relu": "no change", "add": "no change"}
+
+
 def test_only_what_a_keyword_selects_is_measured_and_the_rest_has_not_vanished(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:

@@ -169,6 +169,15 @@ def test_the_hook_stops_a_push_for_a_regression_only(
         assert "--no-verify" in done.stderr
 
 
+def test_the_hook_comes_alone_too(project: Path, bandwatch: Command) -> None:
+    before = sorted(path.name for path in project.iterdir())
+    answer = bandwatch("init", "--hook-only")
+    assert answer.code == 0
+    assert (project / ".git/hooks/pre-push").is_file()
+    assert sorted(path.name for path in project.iterdir()) == before
+    assert "gpu-bench" not in answer.out
+
+
 def test_a_hook_of_theirs_is_kept(project: Path, bandwatch: Command) -> None:
     hook = project / ".git/hooks/pre-push"
     hook.parent.mkdir(exist_ok=True)
