@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracker.config import Config
+from tracker.config import Config, redact
 from tracker.loop.ab import Bench
 from tracker.loop.fresh import Measure, PytestMeasure
 from tracker.loop.lock import held
@@ -51,6 +51,7 @@ def workplace(
             trees=trees,
             measure=measure or PytestMeasure(settings),
             folder=folder / name,
-            stamp=Stamp(shlex.join(["bandwatch", *sys.argv[1:]])[:2000]),
+            # An address on the command line may hold a password; the command goes into the store.
+            stamp=Stamp(redact(shlex.join(["bandwatch", *sys.argv[1:]]))[:2000]),
             progress=progress,
         )

@@ -21,6 +21,12 @@ WRITING = "bandwatch_writing"
 # A statement's execution option: the server sends numbers as they are, which is read twice as fast.
 BINARY = "bandwatch_binary"
 
+# A run that was reported as recorded survives the server's death, whatever the server's default.
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', true) "
+    "WHERE current_setting('synchronous_commit') = 'off'"
+)
+
 
 def make_engine(url: URL, *, read_only: bool) -> Engine:
     """Return an engine on a store that exists or may be created; nothing is opened yet."""
@@ -97,6 +103,8 @@ def _postgresql(url: URL, *, read_only: bool) -> Engine:
         level = "READ COMMITTED" if writing else "REPEATABLE READ, READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {level}")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{int(BUSY_TIMEOUT_S)}s'")
+        if writing:
+            connection.exec_driver_sql(_DURABLE)
 
     @event.listens_for(engine, "before_cursor_execute")
     def _format(*arguments: Any) -> None:

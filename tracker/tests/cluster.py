@@ -5,6 +5,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -162,6 +163,18 @@ class Cluster:
         """Stop the server as an administrator does: open connections are cut."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
+            self._process.wait(_START_TIMEOUT_S)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the server as a power cut does: nothing is written any more, it recovers at start."""
+        first = (self.data / "postmaster.pid").read_text().split("\n", 1)[0]
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for process in (first, *children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+        if self._process is not None:
+            self._process.kill()
             self._process.wait(_START_TIMEOUT_S)
             self._process = None
 

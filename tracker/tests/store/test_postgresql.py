@@ -2,6 +2,7 @@
 
 import logging
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,12 +12,19 @@ import pytest
 from sqlalchemy import event
 
 from tracker import queries
+from tracker.cli.main import main
+from tracker.config import load_config
 from tracker.errors import StoreError
+from tracker.exporters import Scope, export
+from tracker.record import write_run
 from tracker.store import Store
 from tracker.store import store as store_module
-from tracker.store.people import Triage, TriageState, add_triage
+from tracker.store.checking import check_store
+from tracker.store.copying import backup
+from tracker.store.people import Triage, TriageState, add_triage, triage_log
 from tracker.store.pruning import prune
 from tracker.store.schema import Base
+from tracker.store.upgrading import store_info
 from tracker.tests.cluster import Cluster
 from tracker.tests.factory import make_commit, make_run, sha
 
@@ -119,6 +127,123 @@ def test_no_secret_reaches_the_log(
     assert "hunter2" not in caplog.text
 
 
+def test_no_command_shows_or_stores_a_password(
+    cluster: Cluster, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.execute(f"CREATE ROLE keeper SUPERUSER LOGIN PASSWORD '{SECRET}'")
+    address = cluster.url("spoilt", "keeper", ENCODED)
+    record, saved, copy = (str(tmp_path / name) for name in ("run.json", "saved.db", "copy.db"))
+    write_run(make_run(), record)
+    commands = (
+        ("record", record),
+        ("import", record),
+        ("list",),
+        ("check",),
+        ("history", "relu"),
+        ("export",),
+        ("export", "--format", "csv"),
+        ("db", "info"),
+        ("db", "check"),
+        ("db", "upgrade"),
+        ("db", "prune", "--older-than", "1", "--keep-runs", "0", "--apply"),
+        ("db", "backup", saved),
+        ("db", "backup", saved),
+        ("record", record, "--store-that-is-none", address),
+        ("--debug", "check", "no-such-run"),
+    )
+    told = ""
+    for form in ([], ["--format", "json"]):
+        for command in commands:
+            more = [] if "export" in command else form
+            main([*command, *more, "--store", address])
+            out, err = capsys.readouterr()
+            told += out + err
+    main(["db", "copy", address, copy])
+    main(["db", "copy", address, address])
+    main(["--debug", "db", "info", "--store", address.replace("spoilt", "absent")])
+    out, err = capsys.readouterr()
+    told += out + err
+    cluster.execute("DROP ROLE keeper")
+    assert "postgresql://keeper:***@" in told
+    assert "copied and verified" in told
+    dump = [str(cluster.bin / "pg_dump"), "--inserts", "-d", cluster.dsn("spoilt")]
+    stored = subprocess.run(dump, capture_output=True, check=True).stdout
+    assert b"run-00000001" in stored
+    for content in (told.encode(), stored, *(p.read_bytes() for p in tmp_path.iterdir())):
+        assert SECRET.encode() not in content
+        assert ENCODED.encode() not in content
+        assert b"hunter2" not in content
+
+
+def test_a_password_on_the_command_line_is_not_recorded_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tracker.loop.workplace import workplace
+
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    monkeypatch.setattr("sys.argv", ["bandwatch", "ci", "--store", f"postgresql://u:{ENCODED}@h/d"])
+    with workplace(load_config(start=tmp_path, environ={}), "ci", print) as bench:
+        assert "hunter2" not in bench.stamp.command
+        assert "postgresql://u:***@h/d" in bench.stamp.command
+
+
+def test_the_dashboards_role_can_do_all_that_only_reads(
+    url: str, reader: str, tmp_path: Path
+) -> None:
+    with Store.open(url) as store:
+        store.record(make_run())
+        add_triage(store, _ENTRY)
+    info = store_info(reader)
+    assert info.rows is not None
+    assert info.rows["runs"] == 1
+    with Store.open(reader, read_only=True) as store:
+        assert list(check_store(store)) == []
+        assert triage_log(store)[0].author == "Ada"
+        assert backup(store, tmp_path / "copy.db") > 0
+        assert len(b"".join(export(store, "csv", Scope(), None))) > 1000
+    with pytest.raises(StoreError, match="this role may not do that"), Store.open(reader) as store:
+        add_triage(store, _ENTRY)
+
+
+# What a server says when it cannot write, whatever the cause: the message has to be ours.
+_REFUSALS = {
+    "53100": "the server's disk is full",
+    "55P03": "the store is locked",
+    "57014": "stopped it after its time limit",
+    "25006": "it can only be read",
+    "42501": "this role may not do that",
+    "XX000": "on purpose",
+}
+
+
+@pytest.mark.parametrize("state", _REFUSALS)
+def test_a_server_that_cannot_write_is_told_and_keeps_nothing(
+    cluster: Cluster, url: str, state: str
+) -> None:
+    cluster.execute(
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '{state}'; END $$",
+        "CREATE TRIGGER fails BEFORE INSERT ON samples EXECUTE FUNCTION fail()",
+        database="spoilt",
+    )
+    assert _REFUSALS[state] in message_of(url)
+    with Store.open(url) as store:
+        assert (store.revision(), queries.overview(store).runs) == (0, 0)
+        cluster.execute("DROP TRIGGER fails ON samples", database="spoilt")
+        assert store.record(make_run()).inserted
+        assert list(check_store(store)) == []
+
+
+def test_a_server_without_a_free_connection_is_told(cluster: Cluster, url: str) -> None:
+    cluster.execute("CREATE ROLE only_one LOGIN CONNECTION LIMIT 1 PASSWORD 'x'")
+    cluster.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO only_one", database="spoilt")
+    address = cluster.url("spoilt", "only_one", "x")
+    with Store.open(address, read_only=True) as first, first.reading():
+        assert "too many connections" in message_of(address)
+    cluster.execute("DROP OWNED BY only_one", database="spoilt")
+    cluster.execute("DROP ROLE only_one")
+
+
 def test_a_restart_between_two_runs_goes_unnoticed(cluster: Cluster, url: str) -> None:
     with Store.open(url) as store:
         store.record(make_run())
@@ -153,6 +278,37 @@ def test_a_connection_cut_in_the_middle_is_tried_again(cluster: Cluster, url: st
         assert len(cuts) == 1
         assert store.revision() == 1
         assert queries.load_run(store, "run-00000001") == make_run()
+
+
+def test_a_server_restarted_in_the_middle_of_a_run_is_waited_for(
+    cluster: Cluster, url: str
+) -> None:
+    restarts: list[threading.Timer] = []
+    with Store.open(url) as store:
+
+        @event.listens_for(store.engine, "before_cursor_execute")
+        def _restart(connection: object, cursor: object, statement: str, *_: object) -> None:
+            if statement.startswith("INSERT INTO samples") and not restarts:
+                cluster.stop()
+                restarts.append(threading.Timer(0.4, cluster.start))
+                restarts[0].start()
+
+        outcome = store.record(make_run())
+        restarts[0].join()
+        assert (outcome.inserted, outcome.revision) == (True, 1)
+        assert list(check_store(store)) == []
+        assert not store.record(make_run()).inserted
+
+
+def test_a_server_that_dies_outright_keeps_what_it_reported(cluster: Cluster, url: str) -> None:
+    with Store.open(url) as store:
+        store.record(make_run())
+        cluster.kill()
+        cluster.start()
+        # What a client sees at first is a broken connection, and then a server that recovers.
+        assert store.record(make_run("run-00000002", 2)).inserted
+        assert queries.overview(store).runs == 2
+        assert list(check_store(store)) == []
 
 
 def test_a_server_that_stays_away_is_an_error(
