@@ -72,24 +72,34 @@ def _input(section: Section) -> str:
 
 def verdict(sections: Sequence[Section], pieces: Sequence[Row] = ()) -> str:
     """Return where the published ladder holds and why the best is best, from the rows."""
-    told = [_of_input(section, pieces) for section in sections]
+    told = [_of_input(section, pieces, first=k == 0) for k, section in enumerate(sections)]
     return " ".join(text for text in told if text) or "Nothing was timed, so nothing is said."
 
 
-def _of_input(section: Section, pieces: Sequence[Row]) -> str:
+def _of_input(section: Section, pieces: Sequence[Row], *, first: bool) -> str:
     rows = _timed(section)
     if EAGER not in rows:
         return ""
     best = max(rows, key=lambda name: float(rows[name]["over eager"]))
-    speed = f"{float(rows[best]['over eager']):.1f}x{_of_copy(rows[best])}"
-    parts = [
-        f"With {_input(section)} the best is {best} at {speed}.",
-        _of_steps(rows),
-        _order(rows),
-        _of_eager(rows[EAGER], [row for row in pieces if row["input"] == _input(section)]),
-        _why(rows, best),
-    ]
+    mine = [row for row in pieces if row["input"] == _input(section)]
+    parts = [_of_best(section, rows, best), _of_steps(rows), _order(rows)]
+    if first:  # the reasons are those of every input
+        parts += [_of_eager(rows[EAGER], mine), _of_folded(rows, mine), _why(rows, best)]
     return " ".join(part for part in parts if part)
+
+
+def _of_best(section: Section, rows: Mapping[str, Row], best: str) -> str:
+    won = rows[best]
+    level = [
+        name
+        for name, row in rows.items()
+        if name != best and float(row["time"]) <= float(won["time"]) * (1 + NEAR)
+    ]
+    beside = f" ({', '.join(level)} within {NEAR:.0%})" if level else ""
+    return (
+        f"With {_input(section)} the best is {best} at {float(won['over eager']):.1f}x"
+        f"{_of_copy(won)}{beside}."
+    )
 
 
 def _of_copy(row: Row) -> str:
@@ -128,6 +138,17 @@ def _of_eager(eager: Row, pieces: Sequence[Row]) -> str:
         f"{most['launches']} of eager's {eager['kernels']} kernels are one matrix product of three "
         f"columns, which the library cuts into pieces ({most['kernel']}); they take "
         f"{float(most['of the call']):.0%} of the call."
+    )
+
+
+def _of_folded(rows: Mapping[str, Row], pieces: Sequence[Row]) -> str:
+    """Return which kernel makes the folded form slower than eager, where it is."""
+    mine = [row for row in pieces if row["implementation"] == "torch_folded"]
+    if not mine or "torch_folded" not in rows or float(rows["torch_folded"]["over eager"]) >= 1:
+        return ""
+    return (
+        "The folded form loses in the library too: its product with a bias is "
+        f"{mine[0]['kernel']}, {float(mine[0]['of the call']):.0%} of its call."
     )
 
 

@@ -17,7 +17,7 @@ from kernels.cost import cost
 from kernels.registry import get, kernels
 from perftests.studies.frame import Findings, Study, of_this_device, reason_of
 from perftests.studies.roofline_curve import STEPS, chain
-from perftests.studies.roofline_verdict import draw, verdict
+from perftests.studies.roofline_verdict import draw, shares, verdict
 from perftests.studies.tables import Section
 from perftests.suite import workload
 
@@ -35,6 +35,8 @@ PEERS = {"fused_transform": "torch_eager"}
 """The peer beside our kernel where it is not `torch`."""
 CURVE_MIB, SMALL_CURVE_MIB = 256, 1
 SMALL_STEPS = (1, 8, 64)
+LONG = 8
+"""Rows from which the table of all kernels is folded: the table of shares stands above it."""
 NEAR = 0.98
 """Cases that move as many bytes to this share count as equally large: the first is taken."""
 CLAIM = (
@@ -134,7 +136,7 @@ def points(scope: Scope, over: Section) -> Section:
         "rate of a copy of the same bytes; of attainable is a rate over that, of bytes where a "
         "kernel has no FLOP"
     )
-    return Section("Kernels", how, rows, _UNITS)
+    return Section("Kernels", how, rows, _UNITS, folded=len(rows) > LONG)
 
 
 def _point(scope: Scope, case: Case, name: str, measured: Row) -> Iterator[Row]:
@@ -195,7 +197,7 @@ def run(scope: Scope) -> Findings:
     over = roofs(scope, traced)
     found = points(scope, over)
     gpus, theirs = articles()
-    sections = (over, found, traced, gpus, theirs)
+    sections = (over, shares(found.rows), found, traced, gpus, theirs)
     text = of_this_device(scope, verdict(over.rows, found.rows, traced.rows, gpus.rows))
     return Findings(sections, text, partial(draw, over.rows, found.rows, traced.rows, gpus.rows))
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from perftests.studies import frame, roofline
 from perftests.studies.roofline_curve import A, B, chain
-from perftests.studies.roofline_verdict import draw, verdict
+from perftests.studies.roofline_verdict import draw, shares, verdict
 
 if TYPE_CHECKING:
     from perftests.studies.tables import Row
@@ -37,10 +37,10 @@ def step(intensity: float, of_copy: float) -> Row:
 def test_kernels_left_of_the_ridge_at_their_roof_hold_the_claim() -> None:
     traced = [step(0.25, 1.0), step(8, 0.96), step(32, 0.4)]
     text = verdict(OVER, [kernel(0.125, 0.99), kernel(0.75, 1.01, "fused_transform")], traced, GPUS)
-    assert "bound by memory holds here: the ridge is at 12 (theoretical), 12.5 (measured)" in text
+    assert "bound by memory holds here: the ridge is at 12.0 (theoretical), 12.5 (measured)" in text
     assert "fused_transform float32, has 0.75, left of it" in text
-    assert "reach 99.0% to 101.0%" in text
-    assert "none below 90%" in text
+    assert "reach 99% to 101%" in text
+    assert "none below 90%. More than all of it is no error" in text
     assert "holds to 95% up to 8 FLOP a byte, of a measured ridge of 12.5" in text
     assert "near the ridge the rate falls to 96%" in text
 
@@ -52,6 +52,20 @@ def test_kernels_right_of_it_or_below_their_roof_are_named() -> None:
     assert "heavy float32, has 20, right of it" in text
     assert "below 90%: relu float32 50.0%" in text
     assert "holds nowhere, of a measured ridge" in text
+
+
+def test_torch_at_the_roof_and_in_several_passes_is_told_apart() -> None:
+    theirs = [
+        {**kernel(0.125, 0.98), "implementation": "torch"},
+        {**kernel(0.25, 0.5, "scale_relu"), "implementation": "torch"},
+    ]
+    points = [kernel(0.125, 0.99), *theirs]
+    text = verdict(OVER, points, [], GPUS)
+    assert "Torch is as near in 1 of 2 cases" in text
+    assert "(scale_relu), it gets 50% to 50%." in text
+    assert shares(points).rows[0] == {
+        "kernel": "relu", "dtype": "float32", "FLOP a byte": "0.125", "ours": 0.99, "torch": 0.98,
+    }  # fmt: skip
 
 
 def test_the_published_ridges_are_traced_to_the_rate_that_gives_them() -> None:
@@ -91,11 +105,13 @@ def test_the_reference_of_the_chain_is_the_repeated_step() -> None:
 def test_a_cpu_puts_every_kernel_on_its_small_roofline() -> None:
     scope = frame.new_scope("cpu", small=False)
     found = roofline.run(scope)
-    over, points, traced, _, _ = found.sections
+    over, short, points, traced, _, _ = found.sections
+    assert len(short.rows) == len(points.rows) / 2
     assert {row["roof"] for row in over.rows} >= {"measured"}
     assert len({row["kernel"] for row in points.rows}) == 7
     assert [row["multiply-adds"] for row in traced.rows] == list(roofline.SMALL_STEPS)
     figure = Figure()
     draw(over.rows, points.rows, traced.rows, GPUS, figure)
-    (axis,) = figure.axes
+    axis, bars = figure.axes
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    assert len(bars.patches) == len(points.rows)
