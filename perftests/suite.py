@@ -22,6 +22,7 @@ import pytest
 
 from kernels.cases import Case, cases
 from kernels.cost import cost
+from kernels.implementation import ROOT
 from kernels.inputs import make_inputs
 from kernels.registry import definition, implementations
 from kernels.tolerances import bound
@@ -31,6 +32,7 @@ from perftests.harness.workload import Inputs, Workload
 from perftests.options import worker_index
 from perftests.plugin import SETTINGS, offer_budget
 from perftests.selection import Selection
+from perftests.source_line import source_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,6 +113,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         output_offset=case.output_offset,
         fingerprint=implementation.fingerprint(device, case.torch_dtype),
         source_file=implementation.source_file,
+        source_line=source_line(ROOT / implementation.source_file, case.kernel, case.dtype),
         small=None if smaller == case else partial(workload, implementation, smaller, device),
         first_call=first_call,
         inputs_key=(case.kernel, case.label, device),
