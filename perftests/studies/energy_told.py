@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SURE = 3.0
 """A difference counts as shown from so many standard errors on."""
+POWER = "'s power"
 
 
 def comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str, str]]) -> list[Row]:
@@ -36,6 +37,8 @@ def _compared(scalar: Row, vector: Row) -> Row:
         "of board saved": 1 - _number(vector, "with idle") / _number(scalar, "with idle"),
         "time saved": 1 - _number(vector, "time") / _number(scalar, "time"),
         "work per watt": 1 / ratio,
+        f"scalar{POWER}": scalar["power"],
+        f"vector{POWER}": vector["power"],
         "shown": abs(1 - ratio) >= SURE * error,
     }
 
@@ -45,28 +48,40 @@ def verdict(pairs: Sequence[Row], reason: str) -> str:
     if not pairs:
         return f"Energy was not measured here: {reason or 'no pair was complete'}."
     less = [row for row in pairs if row["shown"] and _number(row, "energy saved") > 0]
+    more = [row for row in pairs if row["shown"] and _number(row, "energy saved") < 0]
     if len(less) == len(pairs):
         start = "The claim holds: every vector kernel moves a gigabyte for less energy"
     elif less:
-        start = f"The claim holds for {', '.join(str(row['kernel']) for row in less)} alone"
+        start = f"The claim holds for {_names(less)} alone"
     else:
         start = "The claim does not hold: no vector kernel is shown to take less energy"
-    told = "; ".join(_told(row) for row in pairs)
+    start += f"; for {_names(more)} the vector kernel takes more" if more else ""
+    told = " ".join(_told(row) for row in pairs)
     gains = [_number(row, "work per watt") for row in pairs]
     return (
-        f"{start}. {told}. Work per watt above idle changes by {min(gains):.2f} to "
-        f"{max(gains):.2f} times, where the article has 1.5 for a whole network."
+        f"{start}. {told} Work per watt above idle is {min(gains):.2f} to {max(gains):.2f} times "
+        "the scalar kernel's, where the article has 1.5 for a whole network."
         f"{f' Left out: {reason}.' if reason else ''}"
     )
 
 
+def _names(rows: Sequence[Row]) -> str:
+    return " and ".join(str(row["kernel"]) for row in rows)
+
+
 def _told(row: Row) -> str:
-    sure = "" if row["shown"] else f", not shown ({SURE:g} standard errors are asked for)"
+    sure = "" if row["shown"] else f", within {SURE:g} standard errors: not shown"
     return (
-        f"{row['kernel']} saves {_number(row, 'energy saved'):.1%} of energy above idle "
-        f"(± {_number(row, 'error'):.1%}{sure}), {_number(row, 'of board saved'):.1%} of the "
-        f"board's and {_number(row, 'time saved'):.1%} of time"
+        f"{row['kernel']}: {_change(row, 'energy saved')} energy above idle (± "
+        f"{_number(row, 'error'):.1%}{sure}), {_change(row, 'of board saved')} of the whole "
+        f"board's, {_change(row, 'time saved')} time, at "
+        f"{_number(row, 'vector' + POWER):.0f} W against {_number(row, 'scalar' + POWER):.0f} W."
     )
+
+
+def _change(row: Row, name: str) -> str:
+    saved = _number(row, name)
+    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'}"
 
 
 def _number(row: Row, name: str) -> float:
@@ -103,7 +118,7 @@ def drawing(rows: Sequence[Row], pairs: Sequence[Row]) -> Draw:
         names = [f"{row['kernel']}\n{row['implementation']}".replace("_", "\n") for row in known]
         energies.set_xticks(list(at), names, fontsize=8)
         energies.set_ylabel("J/GB; bars: two standard errors")
-        energies.set_title("Energy of a gigabyte: filled above idle, outlined whole")
+        energies.set_title("Energy of a gigabyte: filled above idle, outlined the board's")
         _draw_saved(saved, pairs)
 
     return draw
@@ -121,6 +136,6 @@ def _draw_saved(axes: Any, pairs: Sequence[Row]) -> None:
         axes.bar(places, heights, 0.25, color=LINES[k + 3], yerr=error, capsize=4, label=label)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.set_xticks(range(len(pairs)), [str(row["kernel"]).replace("_", "\n") for row in pairs])
-    axes.set_ylabel("% saved by the vector kernel")
+    axes.set_ylabel("% saved by the vector kernel (below 0: it costs more)")
     axes.margins(y=0.22)  # room for the legend above the bars
     axes.legend(fontsize=8, loc="upper left")
