@@ -1,6 +1,8 @@
 """Pictures of the pages in Chromium, made by `python -m dashboard.pictures`.
 
 Without a store it shows the recorded runs that ship with the project, read into a temporary one.
+Without options it makes the pictures of docs/images; with `--every` all pages in both colour
+schemes, wide and narrow, to look at.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from tracker.store import Store
 
 OUT = Path(__file__).parents[1] / "docs" / "images"
 WIDE, NARROW = 1280, 390
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # What a page is when the script has run and every chart is drawn, as an expression of the browser.
 SETTLED = (
     "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
@@ -36,17 +39,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="folder to write to")
     parser.add_argument("--path", action="append", help="path and parameters of a page; repeatable")
     parser.add_argument("--width", type=int, default=WIDE, help="width of the window in pixels")
-    parser.add_argument("--scheme", choices=("light", "dark"), default="light")
+    parser.add_argument("--scheme", choices=SCHEMES, default="light")
+    parser.add_argument("--every", action="store_true", help="both schemes, wide and narrow")
     chosen = parser.parse_args(arguments)
-    paths = chosen.path or [page.path for page in PAGES]
+    looks = [(chosen.width, chosen.scheme)]
+    if chosen.every:
+        looks = [(width, scheme) for scheme in SCHEMES for width in (WIDE, NARROW)]
     try:
+        paths = [known(path) for path in chosen.path or [page.path for page in PAGES]]
         with _store(chosen.store) as store, serving.server(store) as (address, _):
-            for file in shoot(address, paths, chosen.out, width=chosen.width, scheme=chosen.scheme):
-                print(file)
-    except (TrackerError, RuntimeError) as error:
+            for width, scheme in looks:
+                for file in shoot(address, paths, chosen.out, width=width, scheme=scheme):
+                    print(file)
+    except (TrackerError, RuntimeError, ValueError) as error:
         print(f"cannot make pictures: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def known(path: str) -> str:
+    """Return a path as pages have it, without a slash. ValueError for one that is no page's."""
+    inside = path.lstrip("/")
+    name = inside.partition("?")[0].rstrip("/")
+    pages = [page.path for page in PAGES]
+    if name not in pages:
+        told = ", ".join(repr(page) for page in pages)
+        raise ValueError(f"no page is at {path!r}; the pages are at {told}")
+    return inside
 
 
 @contextmanager
@@ -70,7 +89,7 @@ def shoot(
         raise RuntimeError(
             f"no Chromium was found; install it, or name it in {serving.CHROMIUM_VARIABLE}"
         )
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Error, sync_playwright
 
     out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
@@ -78,8 +97,12 @@ def shoot(
         page = browser.new_context(color_scheme=scheme).new_page()
         for path in paths:
             page.set_viewport_size({"width": width, "height": 900})
-            page.goto(f"{address}/{path}")
-            page.wait_for_function(SETTLED)
+            try:
+                page.goto(f"{address}/{path}")
+                page.wait_for_function(SETTLED)
+            except Error as error:
+                reason = str(error).splitlines()[0]
+                raise RuntimeError(f"the page at {path!r} was not drawn: {reason}") from error
             # The page scrolls inside the window: make the window as high as the page.
             high = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
             page.set_viewport_size({"width": width, "height": int(high) + 8})

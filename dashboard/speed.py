@@ -1,7 +1,8 @@
 """How fast the pages are on a store: `python -m dashboard.speed --store ADDRESS`, in Chromium.
 
-Ready means that the script has run and every chart is drawn. Cold is the first page of a new server
-in a browser that has nothing cached; warm is the same page again, by a click on its name at the
+Ready means that the script has run and every chart is drawn. Cold is the first page of a new
+server, once it has computed what every visitor asks for first, in a new browser that has nothing
+cached; warm is the same page again, by a click on its name at the
 top; reloaded is that page with the browser's whole start. Beside each figure stand the processor
 time that the server took and the machine's load, since a busy machine makes every figure larger.
 """
@@ -78,12 +79,29 @@ def measure(store: str, *, loads: int, repeats: int) -> Iterator[Figure]:
     began = time.perf_counter()
     with serving.server(store) as (address, process), sync_playwright() as driver:
         started = Figure("server's start", time.perf_counter() - began, note=_load())
+        settled = Figure("server idle after", _idle(process) - began, note=_load())
         browser = driver.chromium.launch(executable_path=executable, args=serving.flags())
         meter = _Meter(browser.new_page(), address, process)
-        for figure in chain([started], _figures(meter, series, loads=loads, repeats=repeats)):
+        # A browser's own start is none of ours.
+        meter.page.goto("about:blank")
+        meter.page.wait_for_timeout(2000)
+        figures = _figures(meter, series, loads=loads, repeats=repeats)
+        for figure in chain([started, settled], figures):
             print(figure.line, flush=True)
             yield figure
         browser.close()
+
+
+def _idle(process: int, limit_s: float = 180.0) -> float:
+    """Return when the server had nothing left to compute, by the clock of `time.perf_counter`."""
+    end = time.perf_counter() + limit_s
+    taken = _processor_s(process)
+    while time.perf_counter() < end:
+        time.sleep(1.0)
+        taken, before = _processor_s(process), taken
+        if taken - before < 0.1:
+            break
+    return time.perf_counter()
 
 
 def _longest_series(store: str) -> str:
