@@ -2,14 +2,16 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import Self
 
 from tracker import git
 from tracker.errors import NotFoundError
-from tracker.loop.fresh import Measure, Measured, Task
+from tracker.loop.fresh import Job, Measure, Measured, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
 from tracker.loop.worktrees import Worktrees
@@ -75,24 +77,9 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
     """Build both commits, check them, measure them in turns, judge every case that both have.
 
     Raises BuildError for a commit that cannot be built, NotFoundError when the two have no case in
-    common.
+    common, OutOfTimeError for a strict budget that lasts for nothing.
     """
-    sides: dict[Name, Path] = {
-        "base": _prepare(bench, contest, "base"),
-        "head": _prepare(bench, contest, "head"),
-    }
-    checkouts = {name: git.checkout(folder, {}) for name, folder in sides.items()}
-    runs: dict[Name, list[Run]] = {"base": [], "head": []}
-
-    def turn(name: Name, tests: tuple[str, ...] | None) -> Measured:
-        number = len(runs[name])
-        task = Task(tests, None if tests else contest.keyword, quick=contest.quick)
-        started = bench.stamp.now()
-        journal = bench.folder / f"{name}-{number}.jsonl"
-        measured = bench.measure(sides[name], task, journal)
-        runs[name] += to_runs(measured, checkouts[name], bench.stamp, started, note=_NOTE)
-        return measured
-
+    contestants = _Contestants.of(contest, bench)
     referee = Referee(
         contest.base,
         contest.budget.looks,
@@ -102,7 +89,7 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         contest.earlier,
     )
     pairs = take_turns(
-        turn,
+        contestants.turns,
         referee.still_open,
         tests=contest.tests,
         budget=contest.budget,
@@ -116,8 +103,8 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         )
     return Outcome(
         judged=referee.judge(pairs),
-        base_runs=tuple(runs["base"]),
-        head_runs=tuple(runs["head"]),
+        base_runs=tuple(contestants.runs["base"]),
+        head_runs=tuple(contestants.runs["head"]),
         pairs=pairs.rounds,
         notes=_notes(pairs),
     )
@@ -126,19 +113,72 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
 _NOTE = "measured in turns with another commit"
 
 
-def _prepare(bench: Bench, contest: Contest, name: Name) -> Path:
-    """Return the built worktree of a side, warmed up by one untimed run of what will be measured.
+@dataclass(frozen=True, slots=True)
+class _Contestants:
+    """The two worktrees of a contest, and the runs that their processes left."""
 
-    Compiling happens here, so that the first timed process is like the others.
-    """
-    sha = contest.base if name == "base" else contest.head
-    folder = bench.trees.at(sha)
-    if (sha, contest.tests) not in bench.checked:
-        bench.progress(f"building and checking {name} {sha[:12]}")
+    contest: Contest
+    bench: Bench
+    folders: Mapping[Name, Path]
+    checkouts: Mapping[Name, Checkout]
+    runs: Mapping[Name, list[Run]]
+    started: Counter[Name] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, contest: Contest, bench: Bench) -> Self:
+        folders: dict[Name, Path] = {}
+        for name, sha in _shas(contest).items():
+            bench.progress(f"building {name} {sha[:12]}")
+            folders[name] = bench.trees.at(sha)
+        checkouts = {name: git.checkout(folder, {}) for name, folder in folders.items()}
+        return cls(contest, bench, folders, checkouts, {"base": [], "head": []})
+
+    def turns(
+        self, names: Sequence[Name], tests: tuple[str, ...] | None
+    ) -> Generator[Measured, None, None]:
+        """Measure the sides in this order; their processes start together."""
+        contest, bench = self.contest, self.bench
+        task = Task(tests, None if tests else contest.keyword, quick=contest.quick)
+        jobs = [self._job(name, task) for name in names]
+        if not all(job.done for job in jobs):
+            self._check()
+        with side_by_side(bench.measure, jobs) as answers:
+            for name, answer in zip(names, answers, strict=True):
+                started = bench.stamp.now()
+                measured = answer()
+                checkout = self.checkouts[name]
+                self.runs[name].extend(
+                    to_runs(measured, checkout, bench.stamp, started, note=_NOTE)
+                )
+                yield measured
+
+    def _job(self, name: Name, task: Task) -> Job:
+        number = self.started[name]
+        self.started[name] += 1
+        return Job(self.folders[name], task, self.bench.folder / f"{name}-{number}.jsonl")
+
+    def _check(self) -> None:
+        """Warm each side up by one untimed run of what will be measured, both at once.
+
+        Compiling happens here, so that the first timed process is like the others, and so that the
+        processes of one side, which start together, find everything made.
+        """
+        contest, bench = self.contest, self.bench
+        keyed = {name: (sha, contest.tests) for name, sha in _shas(contest).items()}
+        new = [name for name, key in keyed.items() if key not in bench.checked]
+        if not new:
+            return
+        bench.progress(f"checking {' and '.join(f'{name} {keyed[name][0][:12]}' for name in new)}")
         task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
-        bench.measure(folder, task, bench.folder / f"{name}-check.jsonl")
-        bench.checked.add((sha, contest.tests))
-    return folder
+        jobs = [Job(self.folders[name], task, bench.folder / f"{name}-check.jsonl") for name in new]
+        with side_by_side(bench.measure, jobs) as answers:
+            for name, answer in zip(new, answers, strict=True):
+                answer()
+                bench.checked.add(keyed[name])
+
+
+def _shas(contest: Contest) -> dict[Name, str]:
+    return {"base": contest.base, "head": contest.head}
 
 
 @dataclass(frozen=True, slots=True)

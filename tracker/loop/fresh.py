@@ -6,18 +6,22 @@ noise that a verdict has to know.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, Self
 
 from tracker.config import STORE_VARIABLE
 from tracker.errors import TrackerError, UnfitError
+from tracker.loop.idle import idle_plugins
 from tracker.loop.journal import Journal, read_journal
+from tracker.loop.processes import Running
 from tracker.loop.repository import outside_hooks
 from tracker.loop.settings import LoopSettings
-from tracker.loop.worktrees import BuildError, run_limited
+from tracker.loop.worktrees import BuildError
 from tracker.record import Envelope
 
 INSIDE = Path(__file__).with_name("inside")
@@ -67,47 +71,110 @@ class Measure(Protocol):
         """Return what was measured; raise BuildError, UnfitError or MeasureError."""
 
 
+class Job(NamedTuple):
+    """What `Measure` is called with."""
+
+    folder: Path
+    task: Task
+    journal: Path
+
+    @property
+    def done(self) -> bool:
+        """Whether an earlier process finished it: nothing is left to be run."""
+        return read_journal(self.journal).finished is not None
+
+
+@contextmanager
+def side_by_side(
+    measure: Measure, jobs: Sequence[Job]
+) -> Iterator[tuple[Callable[[], Measured], ...]]:
+    """Start a process for each job that is not done; give what returns each one's answer, in order.
+
+    Jobs without timing run at once. Those that time start, import and collect, then sleep until
+    their answer is asked for, so that one alone is timed; ask first for the answers of the others.
+    All that still run end with the context. A `measure` that cannot start them so is called when
+    the answer is asked for.
+    """
+    with ExitStack() as stack:
+        if isinstance(measure, PytestMeasure):
+            found = [stack.enter_context(measure.start(job)) for job in jobs]
+            yield tuple(partial(_answer, process, found) for process in found)
+        else:
+            yield tuple(partial(measure, *job) for job in jobs)
+
+
+def _answer(process: "Fresh", found: Sequence["Fresh"]) -> Measured:
+    if process.job.task.timing:
+        # All others wait or have ended; one that cannot be let go is told before time is lost.
+        broken = [one for one in found if not one.settled()]
+        if broken:
+            return broken[0].answer()
+    return process.answer()
+
+
 @dataclass(frozen=True, slots=True)
 class PytestMeasure:
-    """Measures with `python -m pytest` in a process of its own."""
+    """Measures with `python -m pytest` in a process of its own.
+
+    `imports` are modules that earlier processes imported only while their tests ran.
+    """
 
     settings: LoopSettings
+    imports: dict[str, None] = field(default_factory=dict, compare=False)
 
     def __call__(self, folder: Path, task: Task, journal: Path) -> Measured:
         """Return what was measured, what an earlier process noted in `journal` included."""
-        before = read_journal(journal)
-        if before.finished is not None:
-            return _measured(before)
-        code = self._run(folder, task, journal, before.done())
-        found = read_journal(journal)
-        _refuse_broken(found, code, folder, journal)
-        return _measured(found)
+        with self.start(Job(folder, task, journal), waits=False) as process:
+            return process.answer()
 
-    def _run(self, folder: Path, task: Task, journal: Path, done: frozenset[str]) -> int:
+    def start(self, job: Job, *, waits: bool | None = None) -> "Fresh":
+        """Start the process of a job, none where the job is done.
+
+        One that `waits`, as jobs that time do, sleeps before it runs anything until it is let go.
+        """
+        waits = job.task.timing if waits is None else waits
+        before = read_journal(job.journal)
+        running = None
+        if before.finished is None:
+            running = self._run(job, before.done(), waits=waits)
+        return Fresh(job, self.imports, running, waits=waits)
+
+    def _run(self, job: Job, done: frozenset[str], *, waits: bool) -> Running:
+        folder, task, journal = job
         environment = self._environment(folder, journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
-        for variable, tests in (("WANTED", task.tests), ("DONE", sorted(done) or None)):
-            if tests is not None:
+        lists = (
+            ("WANTED", task.tests),
+            ("DONE", sorted(done) or None),
+            ("IMPORTS", list(self.imports) if waits else None),
+        )
+        for variable, names in lists:
+            if names is not None:
                 path = journal.with_suffix(f".{variable.lower()}.json")
-                path.write_text(json.dumps(list(tests)), "utf-8")
-                environment[f"BANDWATCH_{variable}"] = str(path)
+                path.write_text(json.dumps(list(names)), "utf-8")
+                environment[f"BANDWATCH_{variable}"] = str(path.resolve())
         with journal.with_suffix(".log").open("ab") as log:
-            return run_limited(
+            return Running(
                 self._command(folder, task),
                 folder,
                 log.fileno(),
                 self.settings.time_limit_s,
                 environment,
+                waits=waits,
             )
 
     def _command(self, folder: Path, task: Task) -> tuple[str, ...]:
         files = dict.fromkeys(test.partition("::")[0] for test in task.tests or ())
         places = [file for file in files if (folder / file).exists()] if task.tests else []
         timing = "on" if task.timing else "off"
+        unwanted = [
+            *_missing_plugins(folder),
+            *idle_plugins(folder, places, self.settings.arguments),
+        ]
         return (
             self.settings.python,
             *("-m", "pytest", "-q", "-p", "bandwatch_inside"),
-            *(word for name in _missing_plugins(folder) for word in ("-p", f"no:{name}")),
+            *(word for name in unwanted for word in ("-p", f"no:{name}")),
             f"--bandwatch-timing={timing}",
             *(("--bandwatch-quick",) if task.quick else ()),
             *(("-k", task.keyword) if task.keyword else ()),
@@ -126,6 +193,44 @@ class PytestMeasure:
             STORE_VARIABLE: f"sqlite:///{journal.resolve().with_suffix('.scratch.db')}",
         }
         return environment
+
+
+@dataclass(slots=True)
+class Fresh:
+    """The process of one job, ended with the context; `running` is None where the job is done."""
+
+    job: Job
+    imports: dict[str, None]
+    running: Running | None
+    waits: bool
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.running is not None:
+            self.running.end()
+
+    def settled(self) -> bool:
+        """Return whether it waits for its turn or, without one, has ended; wait until it does."""
+        if self.running is None:
+            return True
+        if not self.waits:
+            self.running.wait()
+            return True
+        return self.running.ready()
+
+    def answer(self) -> Measured:
+        """Let it go and return what it measured once it has ended; raise what `Measure` does."""
+        code = 0
+        if self.running is not None:
+            if self.waits and self.running.ready():
+                self.running.let_go()
+            code, self.running = self.running.wait(), None
+        found = read_journal(self.job.journal)
+        _refuse_broken(found, code, self.job.folder, self.job.journal)
+        self.imports.update(dict.fromkeys(found.imported))
+        return _measured(found)
 
 
 def _missing_plugins(folder: Path) -> list[str]:

@@ -31,7 +31,10 @@ class ExpectedFailure(Phase):
 
 @dataclass(slots=True)
 class Journal:
-    """The lines by kind. `stopped` is why the session ended itself, `finished` its exit status."""
+    """The lines by kind. `stopped` is why the session ended itself, `finished` its exit status.
+
+    `imported` are the modules that were imported only while the tests ran.
+    """
 
     phases: list[Phase] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -39,6 +42,7 @@ class Journal:
     absent: tuple[str, ...] = ()
     stopped: tuple[str, int | None] | None = None
     finished: int | None = None
+    imported: tuple[str, ...] = ()
 
     def done(self) -> frozenset[str]:
         """Return the tests that ran to the end of their tear-down."""
@@ -79,6 +83,8 @@ def read_journal(path: Path) -> Journal:
             journal.stopped = line["reason"], line["code"]
         elif kind == "finished":
             journal.finished = line["exit"]
+        elif kind == "imported":
+            journal.imported = tuple(line["names"])
     return journal
 
 

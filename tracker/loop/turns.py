@@ -3,17 +3,22 @@
 Pure: what measures, decides and tells the time is given.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracker.errors import TrackerError
 from tracker.loop.durations import counted
 from tracker.loop.fresh import Measured
 from tracker.record import Envelope
 
 Name = Literal["base", "head"]
-# Measures one side in a fresh process: all tests for None, else those.
-Turn = Callable[[Name, tuple[str, ...] | None], Measured]
+# Pairs of a balanced block: a steady drift cancels within it.
+BLOCK = 2
+# Measures sides one after the other, each in a fresh process: all tests for None, else those. The
+# processes may start together; each measures when its answer is asked for.
+Turns = Callable[[Sequence[Name], tuple[str, ...] | None], Generator[Measured, None, None]]
 
 
 def silent(text: str) -> None:
@@ -52,21 +57,29 @@ def order(number: int) -> tuple[Name, Name]:
     return ("base", "head") if number.bit_count() % 2 == 0 else ("head", "base")
 
 
+class OutOfTimeError(TrackerError):
+    """A time budget that ended before one balanced block was measured; the journals are kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop at the latest: pairs of processes, and seconds of them."""
+    """When to stop at the latest: pairs of processes, and seconds of them.
+
+    At least one balanced block is measured, unless the budget is `strict`.
+    """
 
     pairs: int = 12
     seconds: float | None = None
+    strict: bool = False
 
     @property
     def looks(self) -> int:
         """How often a decision may be taken: after each balanced block of two pairs."""
-        return max(1, self.pairs // 2)
+        return max(1, self.pairs // BLOCK)
 
 
 def take_turns(
-    turn: Turn,
+    turns: Turns,
     open_tests: Callable[[Pairs], Sequence[str]],
     *,
     tests: tuple[str, ...] | None,
@@ -76,29 +89,42 @@ def take_turns(
 ) -> Pairs:
     """Measure both sides in turns until no test is open or the budget is spent.
 
-    `open_tests` names the tests that are still undecided; the others drop out. At least one
-    balanced block of two pairs is measured.
+    `open_tests` names the tests that are still undecided; the others drop out. What is measured
+    comes in balanced blocks of two pairs. Raises OutOfTimeError for a strict budget that does not
+    last for the first.
     """
     pairs, start, wanted = Pairs(), clock(), tests
     while pairs.rounds < budget.pairs:
-        if pairs.rounds >= 2 and _spent(pairs.rounds, clock() - start, budget):
+        if pairs.rounds and _spent(pairs.rounds, clock() - start, budget):
             progress(f"the time budget ends after {pairs.rounds} pairs")
             break
-        for name in order(pairs.rounds):
-            pairs.take(name, turn(name, wanted))
-        pairs.rounds += 1
-        if pairs.rounds % 2 == 0 or pairs.rounds == budget.pairs:
-            wanted = tuple(open_tests(pairs))
-            still = counted(len(wanted), "case")
-            progress(f"pair {pairs.rounds} of at most {budget.pairs}: {still} open")
-            if not wanted:
-                break
+        block = range(pairs.rounds, min(pairs.rounds + BLOCK, budget.pairs))
+        names = [name for number in block for name in order(number)]
+        with closing(turns(names, wanted)) as measured:
+            for number, name in enumerate(names):
+                _refuse_late(pairs.rounds, number, lambda: clock() - start, budget)
+                pairs.take(name, next(measured))
+        pairs.rounds += len(block)
+        wanted = tuple(open_tests(pairs))
+        still = counted(len(wanted), "case")
+        progress(f"pair {pairs.rounds} of at most {budget.pairs}: {still} open")
+        if not wanted:
+            break
     return pairs
 
 
 def _spent(rounds: int, elapsed: float, budget: Budget) -> bool:
-    """Return whether another pair would go past the budget."""
-    return budget.seconds is not None and elapsed * (rounds + 1) / rounds > budget.seconds
+    """Return whether another block would go past the budget."""
+    return budget.seconds is not None and elapsed * (rounds + BLOCK) / rounds > budget.seconds
+
+
+def _refuse_late(rounds: int, number: int, elapsed: Callable[[], float], budget: Budget) -> None:
+    if rounds or not budget.strict or budget.seconds is None or elapsed() <= budget.seconds:
+        return
+    raise OutOfTimeError(
+        f"the time budget ended after {number} of the first {2 * BLOCK} processes, which tell "
+        "nothing alone; the same command goes on after them"
+    )
 
 
 def counts(pairs: Pairs) -> Mapping[str, int]:

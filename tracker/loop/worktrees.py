@@ -1,15 +1,13 @@
 """Commits checked out side by side, each built once, in a folder of their own."""
 
-import os
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracker.errors import GitError, TrackerError
+from tracker.loop.processes import run_limited
 from tracker.loop.repository import Repository
 from tracker.loop.settings import LoopSettings
 
@@ -102,41 +100,6 @@ def worktrees(repository: Repository, folder: Path, settings: LoopSettings) -> I
         yield found
     finally:
         found.close()
-
-
-def run_limited(
-    command: tuple[str, ...],
-    folder: Path,
-    output: int,
-    limit_s: float,
-    environment: dict[str, str] | None = None,
-) -> int:
-    """Return a command's exit code, -1 after it was killed, with all its children, at the limit."""
-    try:
-        child = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        os.write(output, f"{command[0]}: {error.strerror or error}\n".encode())
-        return 127
-    try:
-        return abs(child.wait(limit_s))
-    except subprocess.TimeoutExpired:
-        return -1
-    finally:
-        _end(child)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
 
 
 def _last_line(log: Path) -> str:

@@ -4,11 +4,20 @@ It runs inside any commit's checkout, next to whatever version of the tracker th
 it imports pytest alone and takes its orders from environment variables: the journal's file, and
 two files with lists of test ids, those wanted and those done before a crash. Each line of the
 journal is one JSON object, on disk before the next test starts: a crash costs one test.
+
+Where it is given a descriptor too, the process waits there for its turn when everything is imported
+and collected, before anything runs: it writes a byte, then sleeps until it reads one. What earlier
+processes imported while their tests ran it imports before that, so that nobody waits for it.
 """
 
 # ruff: noqa: INP001 - its folder is put on the path; it is in no package.
 import json
 import os
+import sys
+import warnings
+from collections.abc import Generator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +26,9 @@ import pytest
 JOURNAL = "BANDWATCH_JOURNAL"
 WANTED = "BANDWATCH_WANTED"
 DONE = "BANDWATCH_DONE"
+TURN = "BANDWATCH_TURN"
+IMPORTS = "BANDWATCH_IMPORTS"
+_UNCALLED = 70
 # A test that measures asks for one of these; the suite's other tests are not for here.
 _MEASURING = frozenset({"gpu_benchmark", "benchmark"})
 
@@ -27,20 +39,23 @@ def pytest_configure(config: pytest.Config) -> None:
         # Open as long as the process lives: the last line is written after the last hook of ours.
         file = Path(os.environ[JOURNAL]).open("a", encoding="utf-8")  # noqa: SIM115
         config.pluginmanager.register(_Inside(file, _names(WANTED), _names(DONE)))
+    # Taken away: workers of a parallel session and what tests start have no turn of their own.
+    if file_number := os.environ.pop(TURN, None):
+        config.pluginmanager.register(_Turn(int(file_number), _names(IMPORTS)))
 
 
-def _names(variable: str) -> frozenset[str] | None:
+def _names(variable: str) -> dict[str, None] | None:
     path = os.environ.get(variable)
-    return frozenset(json.loads(Path(path).read_text("utf-8"))) if path else None
+    return dict.fromkeys(json.loads(Path(path).read_text("utf-8"))) if path else None
 
 
 class _Inside:
     def __init__(
-        self, file: TextIO, wanted: frozenset[str] | None, done: frozenset[str] | None
+        self, file: TextIO, wanted: dict[str, None] | None, done: dict[str, None] | None
     ) -> None:
         self._file = file
         self._wanted = wanted
-        self._done = done or frozenset[str]()
+        self._done = done or {}
 
     def _write(self, **line: Any) -> None:
         try:
@@ -58,7 +73,7 @@ class _Inside:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Leave out what is not wanted, and tell which wanted tests this commit lacks."""
-        absent = sorted((self._wanted or frozenset()) - {item.nodeid for item in items})
+        absent = sorted((self._wanted or {}).keys() - {item.nodeid for item in items})
         chosen = [item for item in items if self._chosen(item)]
         left_out = [item for item in items if not self._chosen(item)]
         config.hook.pytest_deselected(items=left_out)
@@ -103,9 +118,59 @@ class _Inside:
             code=getattr(excinfo.value, "returncode", None),
         )
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Tell what was imported only when the tests ran: the next process does so in good time."""
+        before = set(sys.modules)
+        found = yield
+        late = [name for name in list(sys.modules) if name not in before]
+        outside = [name for name in late if _installed(name, session.config.rootpath)]
+        self._write(kind="imported", names=outside)
+        return found
+
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Tell that the session came to its end."""
         self._write(kind="finished", exit=int(exitstatus))
+
+
+class _Turn:
+    def __init__(self, file: int, imports: dict[str, None] | None) -> None:
+        self._file = file
+        self._imports = imports or {}
+        # What a test starts must not keep it open: its end tells that this process ended.
+        os.set_inheritable(file, False)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Wait for the turn; die where nobody gives it."""
+        if session.testsfailed:
+            return  # a file could not be collected: that is to be told now
+        _import_all(self._imports)
+        try:
+            os.write(self._file, b"\n")
+            called = os.read(self._file, 1)
+        except OSError:
+            called = b""
+        if not called:
+            os._exit(_UNCALLED)
+
+
+def _import_all(names: dict[str, None]) -> None:
+    """Import modules in the order in which they were; leave out what cannot be imported here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            with suppress(Exception):
+                import_module(name)
+
+
+def _installed(name: str, root: Path) -> bool:
+    """Whether a module is none of the checkout's own and can be imported by its name."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    origin = getattr(spec, "origin", None)
+    if getattr(spec, "name", None) != name or not origin:
+        return False
+    return origin in {"built-in", "frozen"} or not Path(origin).is_relative_to(root)
 
 
 def _first(text: str) -> str:

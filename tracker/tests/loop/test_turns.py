@@ -1,3 +1,4 @@
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -40,9 +41,12 @@ class Recorder:
     def __init__(self) -> None:
         self.turns: list[tuple[Name, tuple[str, ...] | None]] = []
 
-    def __call__(self, name: Name, tests: tuple[str, ...] | None) -> Measured:
-        self.turns.append((name, tests))
-        return Measured((envelope(),))
+    def __call__(
+        self, names: Sequence[Name], tests: tuple[str, ...] | None
+    ) -> Generator[Measured, None, None]:
+        for name in names:
+            self.turns.append((name, tests))
+            yield Measured((envelope(),))
 
 
 def test_a_settled_suite_ends_after_one_balanced_block() -> None:
