@@ -16,6 +16,7 @@ from tracker.report.columns import show_fraction
 from tracker.report.document import ABSENT, Column, Document, Kind, Row, Table, Tone, Value
 from tracker.report.formats import Format
 from tracker.store import Store
+from tracker.suite import SUITE_RATE
 from tracker.units import percent, significant
 
 _WEEK_S = 7 * 86400.0
@@ -150,7 +151,9 @@ STORE_COLUMNS = (
 def store_document(found: Sequence[tuple[SeriesInfo, Power]], runs_a_week: float) -> Document:
     """Return what each series could have shown, and the suite's false alarms to expect a week."""
     rates = [p.false_alarms for _, p in found if p.false_alarms is not None]
-    weekly = runs_a_week * sum(rates) / 100 if rates else None
+    # The gate calls something in at most this share of unchanged suites, one or more cases.
+    gate = runs_a_week * SUITE_RATE
+    weekly = runs_a_week * sum(rates) / 100 + gate if rates else None
     short = sum(p.false_alarms is None for _, p in found)
     told = "unknown" if weekly is None else significant(weekly, 2)
     return Document(
@@ -161,6 +164,7 @@ def store_document(found: Sequence[tuple[SeriesInfo, Power]], runs_a_week: float
             "series": len(found),
             "runs_a_week": runs_a_week,
             "false_alarms_a_week": weekly,
+            "gate_false_alarms_a_week": gate,
             "too_short": short,
         },
         tables=(Table("series", STORE_COLUMNS, tuple(map(_power_row, found))),),
@@ -173,6 +177,7 @@ def _power_notes(short: int, runs_a_week: float) -> tuple[str, ...]:
         "gate shows: the smallest loss that one new run would show against the newest level",
         "monitor finds: the smallest planted drop found within five runs in 4 of 5 replays",
         f"{runs_a_week:.1f} runs of each series a week so far",
+        f"the gate is held to call something falsely in {percent(SUITE_RATE)} of the runs at most",
     )
     few = f"{short} series are too short for a replay, which takes 18 runs"
     return (*notes, few) if short else notes

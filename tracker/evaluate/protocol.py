@@ -9,17 +9,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import Generator
 
 from tracker.evaluate.noises import Noise
 from tracker.model import VerdictKind
+from tracker.stats.against import against
 from tracker.stats.change_point import ChangePoint, history, revise
+from tracker.stats.compare import CONFIDENCE
+from tracker.stats.fdr import discoveries
 from tracker.stats.level import Array
 from tracker.stats.monitor import Monitor
+from tracker.stats.noise import PRIOR_RUNS
+from tracker.stats.noise import Noise as Expected
 from tracker.stats.shift import scan
+from tracker.stats.summary import LogMedian
+from tracker.suite import SUITE_RATE
+from tracker.verdict import Policy
 
 YOUNG, OLD, PAST, WITHIN = 20, 100, 40, 5
 LEVEL, SHARE = 100.0, 0.01
+CASES = 200
+SUSPICION = Policy().suspicion
 _ALARMS = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
@@ -150,3 +161,35 @@ def retracted(noise: Noise, rng: Generator, series: int, drop: float) -> tuple[f
             told += len(revision.added)
             gone += len(revision.retracted)
     return told / series, gone / series
+
+
+def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple[float, float]:
+    """Judge one run of suites of 200 cases by the gate, each case after 20 runs of its level.
+
+    Returns the share of suites in which anything is called but the first case, and the share in
+    which that one, whose bandwidth fell by `drop`, is. The prior is as wide as the noise.
+    """
+    expected = Expected(SHARE, PRIOR_RUNS, "prior")
+    wrong = hit = 0
+    for _ in range(count):
+        rows = values(noise(rng, CASES, YOUNG + 1))
+        rows[0, -1] *= 1 - drop
+        calls = _called(-np.log(rows), expected)
+        hit += bool(calls[0])
+        wrong += bool(calls[1:].any())
+    return wrong / count, hit / count
+
+
+def _called(costs: Array, expected: Expected) -> npt.NDArray[np.bool_]:
+    """Return which rows the gate calls at their last run, false discovery held over all rows."""
+    chances, calls = [], []
+    for row in costs:
+        seen = [LogMedian(float(cost), 0.0, 0.0, 1) for cost in row]
+        found = against([seen[-2]], [seen[-1]], seen[:-2], noise=expected)
+        back = found.level is not None and found.level.p_value >= SUSPICION
+        chances.append(found.comparison.p_value)
+        calls.append(
+            found.comparison.significant and not back and found.stray_chance <= 1 - CONFIDENCE
+        )
+    held: npt.NDArray[np.bool_] = np.array(calls) & discoveries(chances, SUITE_RATE)
+    return held

@@ -17,6 +17,7 @@ from tracker.evaluate.protocol import (
     noticed,
     placed,
     retracted,
+    suites,
     watch,
 )
 from tracker.model import VerdictKind
@@ -60,7 +61,7 @@ def figures(seed: int, series: int) -> Iterator[Figure]:
 def parts() -> tuple[Part, ...]:
     """Return the parts of the table, each a function of a generator and the number of series."""
     online = tuple(partial(_online, name, noise) for name, noise in NOISES.items())
-    return (*online, _zero_variance, _monitor, _repeated, _history)
+    return (*online, _zero_variance, _monitor, _repeated, _history, _gate)
 
 
 def _online(name: str, noise: Noise, rng: Generator, series: int) -> Iterator[Figure]:
@@ -139,3 +140,15 @@ def _history(rng: Generator, series: int) -> Iterator[Figure]:
             "history", "Gaussian", what + "change points told a series", told, some, "count"
         )
         yield Figure("history", "Gaussian", what + "of them retracted", gone, some, "count")
+
+
+def _gate(rng: Generator, series: int) -> Iterator[Figure]:
+    """Judge whole suites of 200 cases, one run each against a level of 20 runs."""
+    count = max(2, series // 5)
+    for name in ("Gaussian", "AR(1) 0.5", "two levels", "downward spikes", "heavy tails, t(3)"):
+        figure = partial(Figure, "gate, suite of 200", name, series=count)
+        wrong, hit = suites(NOISES[name], rng, count, drop=0.1)
+        # One of a hundred is allowed; fewer suites cannot tell one from none.
+        most = max(0.01, 2 / count) if name == "Gaussian" else None
+        yield figure("unchanged suites with any call", value=wrong, most=most)
+        yield figure("10 % drop of one case found at the first run", value=hit)

@@ -13,6 +13,7 @@ from tracker.evaluate.protocol import (
     noticed,
     placed,
     retracted,
+    suites,
     values,
     watch,
 )
@@ -53,6 +54,11 @@ def test_steps_are_placed_and_clean_series_show_none() -> None:
     assert place.within_two >= 0.88
     assert false_changes(noises.gaussian, rng(), 300)[0] <= 0.03
     assert false_changes(noises.autocorrelated, rng(), 300)[0] <= 0.08
+
+
+def test_a_suite_calls_the_case_that_fell_and_no_other() -> None:
+    assert suites(noises.gaussian, rng(), 5, drop=0.2) == (0.0, 1.0)
+    assert suites(noises.spikes, rng(), 3) == (0.0, 0.0)
 
 
 def test_told_changes_are_seldom_retracted() -> None:
