@@ -162,7 +162,7 @@ def speed(scope: Scope) -> Section:
         row: Row = {**_named(form), "time": seconds, "rate": moved / seconds}
         rows.append({**row, "of copy": moved / seconds / copy} if copy else row)
     how = f"Cold medians at {'x'.join(map(str, shape))}, a thread a pixel{failed}"
-    return Section("Times", how, rows, {"time": "us", "rate": "GB/s"})
+    return Section("Times", how, rows, {"time": "us", "rate": "GB/s", "of copy": "%"})
 
 
 def machine_code() -> Section:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _LOSS = 1.1
 """From this ratio of the largest errors on a form counts as less accurate."""
+_ROUNDING = {"float16": 2**-11 / 2**-24, "bfloat16": 2**-8 / 2**-24}
+"""Half a unit in the last place of 1, in units of 2^-24."""
+_BOUND_BY_MEMORY = 0.9
+_SAME_TIME = 0.0005
 _FREE = 0.05
 """Up to this gain in time a form counts as no faster."""
 
@@ -27,6 +31,7 @@ def verdict(images_rows: Sequence[Row], near_rows: Sequence[Row], times: Sequenc
             _of_folded_time(times),
             _of_fast_math(images_rows, times),
             _of_halves(images_rows),
+            _of_narrow_times(times),
         )
         if text
     )
@@ -83,13 +88,15 @@ def _of_fast_math(rows: Sequence[Row], times: Sequence[Row]) -> str:
         if plain is None or fast is None:
             continue
         more = _number(fast, "max error") / _number(plain, "max error")
-        text = f"the largest error of the {form} form by {more:.2f}"
+        text = f"the {form} form's largest error is {more:.2f} times what it was"
         before, after = _fp32(times, form), _fp32(times, form, fast=True)
         if before is not None and after is not None:
             change = _number(after, "time") / _number(before, "time") - 1
-            text += f" and its time by {change:+.1%}"
+            way = "less" if change < 0 else "more"
+            same = abs(change) < _SAME_TIME
+            text += ", its time the same" if same else f", its time {abs(change):.1%} {way}"
         told.append(text)
-    return f"{FAST_MATH} multiplies {', '.join(told)}." if told else ""
+    return f"With {FAST_MATH} {'; '.join(told)}." if told else ""
 
 
 def _of_halves(rows: Sequence[Row]) -> str:
@@ -102,10 +109,26 @@ def _of_halves(rows: Sequence[Row]) -> str:
         more = _number(narrow, "max error") / _number(wide, "max error")
         told.append(
             f"{half} costs {_number(wide, 'max error'):.0f} units when only x and y are narrow "
-            f"(the rounding of y{_own_rounding(wide)}) and {more:.1f} times that when the "
-            "arithmetic is narrow too"
+            f"(one rounding of y, which is {_ROUNDING[half]:.0f} at most{_own_rounding(wide)}) and "
+            f"{more:.1f} times that when the arithmetic is narrow too"
         )
     return f"{'; '.join(told)}." if told else ""
+
+
+def _of_narrow_times(times: Sequence[Row]) -> str:
+    """Return that half the bytes do not help where all narrow forms take one and the same time."""
+    narrow = [row for row in times if row["x"] != "float32" and "of copy" in row]
+    if not narrow:
+        return ""
+    least, most = (f(_number(row, "time") for row in narrow) for f in (min, max))
+    shares = [_number(row, "of copy") for row in narrow]
+    if most > least * (1 + _FREE) or max(shares) > _BOUND_BY_MEMORY:
+        return ""
+    return (
+        f"Times of narrow types tell no price: all take {least * 1e6:.1f} to {most * 1e6:.1f} us, "
+        f"{min(shares):.0%} to {max(shares):.0%} of a copy's rate, since with a thread a pixel "
+        "threads are the limit there and not memory."
+    )
 
 
 def _own_rounding(row: Row) -> str:

@@ -172,7 +172,7 @@ def speed(scope: Scope) -> Section:
                 except RuntimeError as error:
                     failed += f"; {reason_of(error)}"
     how = f"Cold medians; MiB are those of the fp32 input, bytes those read and written{failed}"
-    return Section("Times", how, rows, {"time": "us", "rate": "GB/s"})
+    return Section("Times", how, rows, {"time": "us", "rate": "GB/s", "of copy": "%"})
 
 
 def _timed(scope: Scope, mib: int, target: str, rounding: str, name: str) -> Row:

@@ -33,9 +33,9 @@ def _of_results(rows: Sequence[Row], target: str) -> str:
     wrong = sum(int(row["wrong"]) for row in mine.values())
     results = len(_ROUNDINGS) * sum(int(row["numbers"]) for row in mine.values())
     right = (
-        f"all {results} results are the reference's, bit for bit"
+        f"all {results:,} results are the reference's, bit for bit"
         if wrong == 0
-        else f"{wrong} of {results} results are wrong"
+        else f"{wrong:,} of {results:,} results are wrong"
     )
     between = [row for kind, row in mine.items() if kind != "the number"]
     below, tie, above = (
@@ -63,12 +63,14 @@ def _of_times(rows: Sequence[Row], mib: int) -> str:
             changes[target] = min(others), max(others)
     if not changes:
         return f"At {mib} MiB no time was measured."
-    told = " and ".join(f"{low:+.1%} to {high:+.1%} to {t}" for t, (low, high) in changes.items())
+    told = " and ".join(f"{low:+.1%} to {high:+.1%} ({t})" for t, (low, high) in changes.items())
     most = max(abs(change) for pair in changes.values() for change in pair)
     free = "the choice costs no time" if most <= _SAME else "the choice has a price"
     of_copy = [float(row["of copy"]) for row in ours if "of copy" in row]
-    share = f"; {min(of_copy):.2f} to {max(of_copy):.2f} of a copy's rate" if of_copy else ""
-    return f"At {mib} MiB {free}: the others take {told} against rn{share}."
+    share = ""
+    if of_copy:
+        share = f"; all are at {min(of_copy):.0%} to {max(of_copy):.0%} of a copy's rate"
+    return f"At {mib} MiB {free}: the others' time is rn's {told}{share}."
 
 
 def drawing(steps: Mapping[str, list[float]], times: Sequence[Row]) -> Draw:

@@ -52,15 +52,18 @@ def _packs(dtype: str, mib: int, found: Mapping[str, Row]) -> str:
         if name.startswith(("cuda_float", "cuda_half")) and gains[name] != 1
     ]
     best = max((name for name in gains if name.startswith(_PACKS)), key=lambda name: gains[name])
-    beside = [
-        f"{_short(name)} at {gains[name]:.2f}x ({float(found[name]['of copy']):.1%} of the copy)"
-        for name in (best, "cuda_vector", "torch", "triton")
-        if name in gains
-    ]
+    share = float(found[best]["of copy"])
+    others = [gains[name] for name in ("cuda_vector", "torch", "triton") if name in gains]
+    beside = f"; the vector kernel, torch and Triton have {_range(others)}" if others else ""
     return (
-        f"At {mib} MiB {dtype} the claim {how}: over one element a thread, {', '.join(told)}; the "
-        f"fastest pack is {beside[0]}, beside {', '.join(beside[1:])}.{_three(gains)}"
+        f"At {mib} MiB {dtype} the claim {how}: over one element a thread, {', '.join(told)}. The "
+        f"fastest pack, {_short(best)}, is at {share:.1%} of the copy{beside}.{_three(gains)}"
     )
+
+
+def _range(gains: Sequence[float]) -> str:
+    low, high = f"{min(gains):.2f}", f"{max(gains):.2f}"
+    return f"{high}x" if low == high else f"{low}x to {high}x"
 
 
 def _three(gains: Mapping[str, float]) -> str:
@@ -94,7 +97,8 @@ def _code(has: Sequence[Row]) -> str:
     return (
         f"The machine code {how}: {three['loads']} bits to load two inputs, where four floats need "
         f"{rows['cuda_float4']['loads']}; a warp's load of three touches {three['sectors']} "
-        f"sectors to fill {three['sectors filled']}."
+        f"sectors to fill {three['sectors filled']}. That costs the L1 cache requests, not the "
+        "memory bytes: the other loads of the same warp find the rest there."
     )
 
 
@@ -104,7 +108,19 @@ def _counted(seen: Sequence[Row]) -> str:
         for row in seen
         if row["dtype"] == "float32" and "sectors a load" in row
     ]
-    return f"Nsight Compute counts sectors a load: {', '.join(told)}." if told else ""
+    if not told:
+        return ""
+    held = [
+        f"{_short(str(row['implementation']))} {float(row['DRAM throughput %']):.0f}%"
+        for row in seen
+        if row["dtype"] == "float32" and "DRAM throughput %" in row
+    ]
+    text = f"Nsight Compute counts sectors a load: {', '.join(told)}"
+    why = (
+        ". Where that is 85% or more memory is the limit and a wider pack gains nothing; below, a "
+        "thread has too few bytes on their way"
+    )
+    return f"{text}; and of the memory's peak {', '.join(held)}{why}." if held else f"{text}."
 
 
 def _offsets(rows: Sequence[Row]) -> str:
@@ -115,11 +131,12 @@ def _offsets(rows: Sequence[Row]) -> str:
     falling = [row for row in packs if float(row["over aligned"]) > CLIFF]
     worst = max(packs, key=lambda row: float(row["over aligned"]))
     ours = [float(row["over aligned"]) for row in off if row["implementation"] == "cuda_vector"]
-    steady = f"; the vector kernel's worst is {max(ours):.2f}x" if ours else ""
+    steady = f"; the vector kernel's worst is {max(ours):.2f} times" if ours else ""
     return (
-        f"Off the boundary {len(falling)} of {len(packs)} pack cells take more than "
-        f"{CLIFF - 1:.0%} longer, at most {float(worst['over aligned']):.2f}x "
-        f"({_short(str(worst['implementation']))}, {worst['offsets']}){steady}."
+        f"Off the boundary, where packs fall back to one element a thread, {len(falling)} of "
+        f"{len(packs)} take more than {CLIFF - 1:.0%} longer, at most "
+        f"{float(worst['over aligned']):.2f} times ({_short(str(worst['implementation']))}, "
+        f"{worst['offsets']}){steady}."
     )
 
 
@@ -133,7 +150,7 @@ def draw(off: Section, figure: Any) -> None:
         axis.set_title(f"add, {dtype}, {rows[0]['MiB']} MiB an input")
         axis.grid(visible=False, axis="x")
     axes[0].set_ylabel("rate over a copy's")
-    axes[0].legend(loc="upper left", fontsize=8)
+    axes[0].legend(loc="upper left", fontsize=7.5, ncols=3)
 
 
 def _bars(axis: Any, rows: Sequence[Row]) -> None:
@@ -147,7 +164,8 @@ def _bars(axis: Any, rows: Sequence[Row]) -> None:
         shares = [float(row["of copy"]) for row in these]
         axis.bar(places, shares, wide * 0.92, color=LINES[which], label=label)
         for place, share in zip(places, shares, strict=True):
-            text = f"{share:.2f}".removeprefix("0")
-            axis.text(place, share, text, ha="center", va="bottom", fontsize=6.5, color=INK)
-    axis.set_xticks(range(len(names)), [_short(name) for name in names], rotation=20)
-    axis.margins(y=0.18)
+            style = {"ha": "center", "va": "bottom", "fontsize": 6.5, "color": INK, "rotation": 90}
+            axis.text(place, share + 0.01, f"{share:.2f}", **style)
+    labels = [_short(name).removeprefix("cuda_") for name in names]
+    axis.set_xticks(range(len(names)), labels, rotation=20)
+    axis.margins(y=0.2)

@@ -113,7 +113,7 @@ def test_the_verdict_weighs_fast_math_and_folding_against_time() -> None:
         row("divided", {"time": 0.5e-4}, fast=True),
     ]
     text = verdict([*rows(), fast], rows(), times)
-    assert "the largest error of the divided form by 4.00 and its time by -50.0%" in text
+    assert "the divided form's largest error is 4.00 times what it was, its time 50.0% less" in text
     assert "folding is 1.0% faster than dividing: what folding gains elsewhere" in text
     slow = [row("divided", {"time": 1.4e-4}), row("folded", {"time": 1e-4})]
     assert "folding is 40.0% faster than dividing." in verdict(rows(), rows(), slow)
@@ -124,7 +124,18 @@ def test_the_verdict_tells_what_narrow_arithmetic_adds() -> None:
     narrow = row("folded", {"max error": 12000.0, "arithmetic": "float16"}, half="float16")
     text = verdict([*rows(), wide, narrow], rows(), [])
     assert "float16 costs 4000 units" in text
+    assert "one rounding of y, which is 8192 at most" in text
     assert "3.0 times that when the arithmetic is narrow too" in text
+
+
+def test_narrow_types_that_all_take_one_time_are_said_to_tell_no_price() -> None:
+    narrow = [
+        row("folded", {"time": time, "of copy": share}, half="float16")
+        for time, share in ((110e-6, 0.62), (111e-6, 0.75))
+    ]
+    assert "all take 110.0 to 111.0 us, 62% to 75% of a copy's rate" in verdict([], [], narrow)
+    narrow[0]["of copy"] = 0.98
+    assert "tell no price" not in verdict([], [], narrow)
 
 
 def test_without_rows_the_verdict_says_so() -> None:

@@ -84,13 +84,18 @@ def test_the_verdict_where_the_goal_is_reached_and_warps_had_nothing_to_gain() -
     text = verdict(facts(), [], None)  # 5e8 bytes in 125 us are 4 TB/s of 4.5
     assert "1.60 times as fast" in text
     assert "from 56 % to 89 % of the theoretical peak" in text
-    assert "the goal is reached, and the scalar kernel is 4.2 times as good" in text
+    assert "the goal is reached; the scalar kernel's share is 4.2 times the article's." in text
     assert "Warp execution efficiency is 100.0 % already in the scalar kernel" in text
 
 
 def test_the_verdict_where_the_goal_is_missed_and_warps_gain() -> None:
     text = verdict(facts(after_us=180, warp_efficiency_percent=78.0), [], None)
-    assert "the goal is not reached" in text
+    assert "the goal is not reached; the scalar" in text
+    slow = facts(after_us=180)
+    slow["cuda_vector"] |= {"% of a copy": 99.0, "DRAM bytes / bytes that had to move": 0.95}
+    text = verdict(slow, [], None)
+    assert "is not reached, and cannot be, since a copy is no faster here (5% of the bytes" in text
+    text = verdict(facts(after_us=180, warp_efficiency_percent=78.0), [], None)
     assert "Warp execution efficiency rises from 78.0 % to 100.0 %" in text
 
 

@@ -57,7 +57,7 @@ def test_times_as_claimed_hold_the_claim() -> None:
     assert "At 256 MiB float32 the claim holds: over one element a thread, float2 1.40x" in text
     assert "Three floats lose to two and to four" in text
     assert "only scalar accesses for three floats: 6 x 32 bits" in text
-    assert "Off the boundary 0 of 1 pack cells" in text
+    assert "fall back to one element a thread, 0 of 1 take more" in text
 
 
 def test_three_floats_that_gain_and_two_that_do_not_refute_it() -> None:
@@ -67,10 +67,8 @@ def test_three_floats_that_gain_and_two_that_do_not_refute_it() -> None:
     assert "float32 the claim holds in part" in text
     assert "Three floats beat two and four" in text
     assert "The machine code could not be read." in text
-    assert (
-        "1 of 1 pack cells take more than 5% longer, at most 2.50x (float4, both one off)" in text
-    )
-    assert "the vector kernel's worst is 1.01x" in text
+    assert "1 of 1 take more than 5% longer, at most 2.50 times (float4, both one off)" in text
+    assert "the vector kernel's worst is 1.01 times" in text
 
 
 def test_halves_that_do_not_gain_refute_it_for_halves() -> None:
@@ -84,6 +82,9 @@ def test_counters_are_told_where_there_are_any() -> None:
     seen = Section("Counters", "Planted", [row])
     text = verdict(NOTHING, planted(CLAIMED), offsets({"cuda_float4": 1.0}), seen)
     assert "Nsight Compute counts sectors a load: float3 12." in text
+    row["DRAM throughput %"] = 90.2
+    text = verdict(NOTHING, planted(CLAIMED), offsets({"cuda_float4": 1.0}), seen)
+    assert "float3 12; and of the memory's peak float3 90%" in text
 
 
 def test_a_cpu_measures_small_with_every_offset(monkeypatch: pytest.MonkeyPatch) -> None:
