@@ -29,19 +29,24 @@ class Focus:
     before: str | None = None
 
 
-def show(view: View, focus: Focus, *, key: str, to_series: bool = False) -> None:
-    """Draw facts, warnings, the command and the links of one result."""
+def show(
+    view: View, focus: Focus, *, key: str, to_series: bool = False, wide: bool = False
+) -> None:
+    """Draw facts, warnings, the command and the links of one result, side by side where `wide`."""
     run = data.run(view.snapshot, focus.run_id)
     result = data.result(view.snapshot, focus.run_id, focus.case_key)
     if run is None or result is None:
         return
-    facts.show([*run_facts(run), *result_facts(result)], view.colours)
-    for warning in result.warnings:
-        facts.line((f"{warning.code}: {warning.message}",), view.colours)
-    st.caption("Measure it again")
-    copying.code(commands.reproduce(result.case, run.sha, result.test))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _links(run, result, focus, key=key, to_series=to_series)
+    left, right = st.columns(2) if wide else (st.container(), st.container())
+    with left:
+        facts.show([*run_facts(run), *result_facts(result)], view.colours)
+    with right:
+        for warning in result.warnings:
+            facts.line((f"{warning.code}: {warning.message}",), view.colours)
+        st.caption("Measure it again")
+        copying.code(commands.reproduce(result.case, run.sha, result.test))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _links(run, result, focus, key=key, to_series=to_series)
 
 
 @layout.replayed
@@ -109,7 +114,7 @@ def run_facts(run: RunInfo) -> Sequence[Fact]:
         ("Author", person(commit.author) if commit else ABSENT),
         ("Branch", plain(run.checkout.branch)),
         ("Measured", f"{data.day(run.started)} UTC"),
-        ("Device", f"{run.gpu_model}, {plain(run.device.uuid, 24)}"),
+        ("Device", f"{run.gpu_model}, {plain(run.device.uuid, 60)}"),
     )
 
 

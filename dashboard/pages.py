@@ -85,8 +85,10 @@ CORRECTNESS = PageInfo(
     "views/correctness.py",
     "Correctness",
     "correctness",
-    "What each case's output was compared with, and how close it came. A case that fails has no "
-    "time: a fast wrong answer is not a result.",
+    "How close each case's output came to what is right. Error over bound is taken element by "
+    "element, each with its own bound, and the worst is shown: at most 1 passes, and results that "
+    "are rounded as well as their type allows come to 1. The worst error and its bound may be of "
+    "another element. A case that fails has no time: a fast wrong answer is not a result.",
     ("case", "worst ratio"),
     ("gpu", "branch", "kernel", "show"),
 )

@@ -12,8 +12,8 @@ from dashboard.palette import OUTCOMES
 from dashboard.text import ABSENT, short
 from tracker import units
 
-# The height of a row and of the heading, in pixels.
-_ROW = 35
+# A list of runs longer than this scrolls inside so many pixels: below it stands the chosen run.
+_ROWS, _HIGHEST = 7, 300
 _PILLS = [outcome.text for outcome in OUTCOMES.values()]
 _PILL_COLOURS = [outcome.pill for outcome in OUTCOMES.values()]
 
@@ -191,7 +191,7 @@ def run_table(rows: pd.DataFrame, *, key: str) -> int | None:
         key=key,
         on_select="rerun",
         selection_mode="single-row",
-        height=min(300, _ROW * (len(rows) + 1) + 2),
+        height=_HIGHEST if len(rows) > _ROWS else "auto",
         alt="Runs, newest first.",
         column_config={
             "sha": "Commit",

@@ -3,12 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, notices
+from dashboard import data, details, exports, facts, filters, layout, newest
 from dashboard.charts.base import plural
 from dashboard.charts.ratio import MAX_ROWS, ratio_chart
 from dashboard.columns import CORRECTNESS_NAMES
-from dashboard.filters import ALL, BRANCH, GPU, KERNEL
+from dashboard.filters import ALL, KERNEL
 from dashboard.layout import Parameters, View
+from dashboard.newest import Newest
 from dashboard.pages import CORRECTNESS
 from dashboard.tables import correctness_table
 from dashboard.text import short
@@ -19,22 +20,18 @@ _SHOWN = ("all", "refused", "not checked")
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, names, view.address)
-        branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
-        run = data.newest(view.snapshot, gpu, branch)
-        if run is None:
-            notices.show(notices.nothing_for(("the branch",)), view.colours)
-            return {GPU.key: gpu}
-        found = data.latest(view.snapshot, run.run_id)
+        start = newest.choose(view)
+        if not isinstance(start, Newest):
+            return start
+        run, found = start.run, start.results
         kernel = filters.choose_named(KERNEL, [ALL, *sorted(set(found["kernel"]))], view.address)
         shown = filters.pick("Show", "show", list(_SHOWN), view.address)
     facts.line(("newest run", *details.short_facts(run)), view.colours)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     facts.counts(_counts(view, rows))
     _draw(view, run, _kept(rows, shown))
-    return {GPU.key: gpu, BRANCH.key: branch or ALL, KERNEL.key: kernel, "show": shown}
+    return {**start.parameters, KERNEL.key: kernel, "show": shown}
 
 
 def _refused(rows: pd.DataFrame) -> "pd.Series[bool]":

@@ -3,12 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, notices
+from dashboard import data, details, exports, facts, filters, layout, newest
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
 from dashboard.columns import LADDER_NAMES
-from dashboard.filters import ALL, BRANCH, DTYPE, GPU, KERNEL, Facet
+from dashboard.filters import DTYPE, KERNEL, Facet
 from dashboard.layout import Parameters, View
 from dashboard.metrics import METRICS, Metric, percent
+from dashboard.newest import Newest
 from dashboard.pages import KERNELS
 from dashboard.palette import MAX_LINES
 from dashboard.tables import ladder_table
@@ -23,15 +24,11 @@ _PLAIN = "torch"
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, names, view.address)
-        branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
-        run = data.newest(view.snapshot, gpu, branch)
-        if run is None:
-            notices.show(notices.nothing_for(("the branch",)), view.colours)
-            return {GPU.key: gpu}
-        found = data.latest(view.snapshot, run.run_id)
+        start = newest.choose(view)
+        if not isinstance(start, Newest):
+            return start
+        run, found = start.run, start.results
         kernel = filters.choose_named(KERNEL, sorted(set(found["kernel"])), view.address)
         found = found[found["kernel"] == kernel]
         dtype = filters.choose_named(DTYPE, sorted(set(found["dtype"])), view.address)
@@ -42,10 +39,9 @@ def body(view: View) -> Parameters:
     facts.line(("newest run", *details.short_facts(run)), view.colours)
     _ladder(view, run, found[found["shape"] == shape], metric)
     _sweep(view, found, metric)
-    _models(view, branch, kernel, dtype, shape)
+    _models(view, start.branch, kernel, dtype, shape)
     return {
-        GPU.key: gpu,
-        BRANCH.key: branch or ALL,
+        **start.parameters,
         KERNEL.key: kernel,
         DTYPE.key: dtype,
         _SHAPE.key: shape,

@@ -3,13 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, notices
+from dashboard import data, details, exports, facts, filters, layout, newest, notices
 from dashboard.charts.base import plural
 from dashboard.charts.roofline import Roof, roofline_chart
 from dashboard.columns import ROOFLINE_NAMES
-from dashboard.filters import ALL, BRANCH, DTYPE, GPU, KERNEL
+from dashboard.filters import ALL, DTYPE, KERNEL
 from dashboard.layout import Parameters, View
 from dashboard.metrics import percent
+from dashboard.newest import Newest
 from dashboard.pages import ROOFLINE
 from dashboard.tables import roofline_table
 from dashboard.text import plain, short
@@ -19,22 +20,18 @@ from tracker.queries import RunInfo
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, names, view.address)
-        branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
-        run = data.newest(view.snapshot, gpu, branch)
-        if run is None:
-            notices.show(notices.nothing_for(("the branch",)), view.colours)
-            return {GPU.key: gpu}
-        found = data.latest(view.snapshot, run.run_id)
+        start = newest.choose(view)
+        if not isinstance(start, Newest):
+            return start
+        run, found = start.run, start.results
         dtype = filters.choose_named(DTYPE, sorted(set(found["dtype"])), view.address)
         found = found[found["dtype"] == dtype]
         kernel = filters.choose_named(KERNEL, [ALL, *sorted(set(found["kernel"]))], view.address)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     facts.line(("newest run", *details.short_facts(run)), view.colours)
     _draw(view, run, rows)
-    return {GPU.key: gpu, BRANCH.key: branch or ALL, DTYPE.key: dtype, KERNEL.key: kernel}
+    return {**start.parameters, DTYPE.key: dtype, KERNEL.key: kernel}
 
 
 def roofs(rows: pd.DataFrame) -> list[Roof]:

@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import data, details, exports, filters, gated, history, layout, notices
+from dashboard import changes, data, details, exports, filters, gated, history, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.series import SELECTION, series_chart
 from dashboard.columns import series_export
 from dashboard.details import Focus
 from dashboard.filters import BRANCH, DTYPE, GPU, IMPLEMENTATION, KERNEL, MAX_SERIES
+from dashboard.findings import WINDOW
 from dashboard.history import History, Window
 from dashboard.layout import Parameters, View
-from dashboard.metrics import METRICS, change
+from dashboard.metrics import METRICS
+from dashboard.metrics import change as shown_change
 from dashboard.pages import SERIES
 from dashboard.tables import series_table
 from dashboard.text import short
@@ -91,9 +93,12 @@ def _most_changed(
 ) -> list[str]:
     if len(keys) <= MAX_SERIES:
         return list(keys)
-    order = data.changed_most(view.snapshot, gpu, branch, tuple(keys.values()), number)
     names = {key: name for name, key in keys.items()}
-    return [names[key] for key in order[:MAX_SERIES]]
+    steps = changes.found(view.snapshot, gpu, branch, WINDOW.unit, WINDOW.number)
+    order = [key for key in dict.fromkeys(steps["case_key"]) if key in names]
+    if len(order) < MAX_SERIES:
+        order += data.changed_most(view.snapshot, gpu, branch, tuple(names), number)
+    return [names[key] for key in list(dict.fromkeys(order))[:MAX_SERIES]]
 
 
 def _seed_kernel(address: filters.Address, rows: filters.Rows) -> None:
@@ -137,7 +142,7 @@ def _tell(view: View, choice: Choice, loaded: History) -> None:
             },
         )
     for name, effect in loaded.drifts:
-        notices.show(notices.drifts(name, change(effect)), view.colours)
+        notices.show(notices.drifts(name, shown_change(effect)), view.colours)
     newest = data.newest(view.snapshot, choice.gpu, choice.branch)
     for name, last in loaded.ended(newest):
         notices.show(notices.no_longer_measured(name, last), view.colours)
@@ -145,20 +150,18 @@ def _tell(view: View, choice: Choice, loaded: History) -> None:
 
 def _below(view: View, choice: Choice, loaded: History, picked: object) -> None:
     run_id, row = loaded.chosen(picked)
-    left, right = st.columns([3, 2])
-    with right:
-        st.subheader(f"Commit {row['sha']}", anchor=False)
-        before = loaded.before(str(row["case_key"]), run_id)
-        details.show(view, Focus(run_id, str(row["case_key"]), before), key="series-detail")
-    with left:
-        st.subheader("Results", anchor=False)
-        series_table(loaded.points, key="series-table")
-        newest = str(loaded.points["sha"].iloc[-1])
-        exports.button(
-            "CSV",
-            lambda: exports.csv(series_export(loaded.every)),
-            exports.file_name("series", choice.kernel, newest, data.day(view.now)[:10]),
-        )
+    st.subheader(f"Commit {row['sha']}", anchor=False)
+    before = loaded.before(str(row["case_key"]), run_id)
+    focus = Focus(run_id, str(row["case_key"]), before)
+    details.show(view, focus, key="series-detail", wide=True)
+    st.subheader("Results", anchor=False)
+    series_table(loaded.points, key="series-table")
+    newest = str(loaded.points["sha"].iloc[-1])
+    exports.button(
+        "CSV",
+        lambda: exports.csv(series_export(loaded.every)),
+        exports.file_name("series", choice.kernel, newest, data.day(view.now)[:10]),
+    )
 
 
 def _permanent(choice: Choice, loaded: History, look: Mapping[str, str]) -> Parameters:
