@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ CPU_NOTE = (
 SMALL_NOTE = (
     "Measured small, as asked with `--small`: sizes are below those that the claim is about"
 )
+_SENTENCE_ENDS = re.compile(r"(?<=[.]) ")
+_LONG = 4
+"""Sentences after the first from which they become a list."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +101,21 @@ def _markdown(done: Done, setting: Setting, made: str, shown: str) -> str:
             "",
             f"**Claim.** {done.study.claim}",
             "",
-            f"**Verdict.** {done.findings.verdict}",
+            *paragraphs(done.findings.verdict),
             "",
             shown,
             "",
             *(section.text() for section in done.findings.sections),
         ]
     )
+
+
+def paragraphs(verdict: str) -> list[str]:
+    """Return a verdict in lines of Markdown: of a long one what follows the start is a list."""
+    first, *others = _SENTENCE_ENDS.split(verdict)
+    if len(others) < _LONG:
+        return [f"**Verdict.** {verdict}"]
+    return [f"**Verdict.** {first}", "", *(f"- {sentence}" for sentence in others)]
 
 
 def _drawn(done: Done, path: Path) -> str:

@@ -84,7 +84,12 @@ def _of_input(section: Section, pieces: Sequence[Row], *, first: bool) -> str:
     mine = [row for row in pieces if row["input"] == _input(section)]
     parts = [_of_best(section, rows, best), _of_steps(rows), _order(rows)]
     if first:  # the reasons are those of every input
-        parts += [_of_eager(rows[EAGER], mine), _of_folded(rows, mine), _why(rows, best)]
+        parts += [
+            _of_eager(rows[EAGER], mine),
+            _of_folded(rows, mine),
+            _of_compiled(rows),
+            _why(rows, best),
+        ]
     return " ".join(part for part in parts if part)
 
 
@@ -149,6 +154,19 @@ def _of_folded(rows: Mapping[str, Row], pieces: Sequence[Row]) -> str:
     return (
         "The folded form loses in the library too: its product with a bias is "
         f"{mine[0]['kernel']}, {float(mine[0]['of the call']):.0%} of its call."
+    )
+
+
+def _of_compiled(rows: Mapping[str, Row]) -> str:
+    """Return what the compiled two steps still pass over, where they keep a buffer."""
+    row = rows.get("torch_compile")
+    if row is None or not row.get("extra memory"):
+        return ""
+    return (
+        f"torch.compile keeps {_mib(row)} MiB between {row['kernels']} kernels, where its folded "
+        "form may do without: what it computes is written, read and written again."
+        if int(row["kernels"]) > 1
+        else ""
     )
 
 

@@ -13,6 +13,7 @@ import torch
 from perftests.harness.workload import Workload
 from perftests.studies import __main__ as command
 from perftests.studies import frame, pictures, recording
+from perftests.studies.document import paragraphs
 from perftests.studies.frame import Catalogue, Findings, Scope, Study
 from perftests.studies.tables import Row, Section, in_unit, slug
 
@@ -242,6 +243,15 @@ def test_a_long_table_is_folded_with_the_number_of_its_rows() -> None:
 def test_where_files_were_put_is_left_out_of_the_command() -> None:
     said = ["ladder", "--out", "/x/y", "--small", "--store=sqlite:////z", "--out=/w"]
     assert command.command_line(said) == "python -m perftests.studies ladder --small"
+
+
+def test_a_long_verdict_becomes_a_list_after_its_start() -> None:
+    short = "It holds. At 1.5 x. So."
+    assert paragraphs(short) == [f"**Verdict.** {short}"]
+    text = "It holds at 1.25x. B. relu at 2.5 of 3 GB/s. Half (all). 257 of 7%."
+    lines = paragraphs(text)
+    assert lines[0] == "**Verdict.** It holds at 1.25x."
+    assert lines[2:] == ["- B.", "- relu at 2.5 of 3 GB/s.", "- Half (all).", "- 257 of 7%."]
 
 
 def test_a_model_makes_a_file_name() -> None:
