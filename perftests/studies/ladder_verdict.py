@@ -163,8 +163,8 @@ def _of_compiled(rows: Mapping[str, Row]) -> str:
     if row is None or not row.get("extra memory"):
         return ""
     return (
-        f"torch.compile keeps {_mib(row)} MiB between {row['kernels']} kernels, where its folded "
-        "form may do without: what it computes is written, read and written again."
+        f"torch.compile keeps {_mib(row)} MiB between {row['kernels']} kernels: what it computes is "
+        "written, read and written again."
         if int(row["kernels"]) > 1
         else ""
     )
