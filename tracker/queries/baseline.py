@@ -47,7 +47,9 @@ def _comparable(head: RunInfo, *, any_environment: bool) -> list[ColumnElement[b
         GpuModelRow.name == head.gpu_model, GpuModelRow.backend == head.environment.backend
     )
     conditions = [
-        RunRow.gpu_model_id.in_(on_model),
+        # Plus nothing, so that no engine goes by this: every run may be of this model, while those
+        # of the commits asked for are few.
+        (RunRow.gpu_model_id + 0).in_(on_model),
         RunRow.id != head.number,
         RunRow.dirty.is_(False),
         RunRow.demo == head.demo,
@@ -72,8 +74,11 @@ def _of_ancestors(
         wanted = select(CommitRow.id, CommitRow.sha).where(CommitRow.sha.in_(chunk))
         known = {row.id: row.sha for row in connection.execute(wanted)}
         of_these = select(RunRow.__table__).where(*conditions, RunRow.commit_id.in_(known))
-        rows = connection.execute(of_these.order_by(*_NEWEST)).all()
-        found += sorted(rows, key=lambda row: distance[known[row.commit_id]])
+        # Put in order here: asked for it, SQLite would walk through every run by its start.
+        rows = connection.execute(of_these).all()
+        found += sorted(
+            rows, key=lambda row: (distance[known[row.commit_id]], -row.started, -row.id)
+        )
         if len(found) >= limit:
             break
     return found[:limit]
