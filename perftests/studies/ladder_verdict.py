@@ -160,13 +160,11 @@ def _of_folded(rows: Mapping[str, Row], pieces: Sequence[Row]) -> str:
 def _of_compiled(rows: Mapping[str, Row]) -> str:
     """Return what the compiled two steps still pass over, where they keep a buffer."""
     row = rows.get("torch_compile")
-    if row is None or not row.get("extra memory"):
+    if row is None or not row.get("extra memory") or int(row["kernels"]) == 1:
         return ""
     return (
-        f"torch.compile keeps {_mib(row)} MiB between {row['kernels']} kernels: what it computes is "
-        "written, read and written again."
-        if int(row["kernels"]) > 1
-        else ""
+        f"torch.compile keeps {_mib(row)} MiB between its {row['kernels']} kernels: what it "
+        "computes is written, read and written again."
     )
 
 
