@@ -77,7 +77,7 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
     """Build both commits, check them, measure them in turns, judge every case that both have.
 
     Raises BuildError for a commit that cannot be built, NotFoundError when the two have no case in
-    common, OutOfTimeError for a strict budget that lasts for nothing.
+    common, OutOfTimeError for a budget that lasts for nothing.
     """
     contestants = _Contestants.of(contest, bench)
     referee = Referee(
@@ -171,6 +171,9 @@ class _Contestants:
         bench.progress(f"checking {' and '.join(f'{name} {keyed[name][0][:12]}' for name in new)}")
         task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
         jobs = [Job(self.folders[name], task, bench.folder / f"{name}-check.jsonl") for name in new]
+        for job in jobs:
+            if job.done:  # in a worktree that is gone
+                job.journal.unlink()
         with side_by_side(bench.measure, jobs) as answers:
             for name, answer in zip(new, answers, strict=True):
                 answer()

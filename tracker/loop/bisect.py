@@ -1,6 +1,6 @@
 """The commit that changed one case's speed, found between two commits by measuring few of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from math import log, log1p
@@ -11,12 +11,12 @@ from scipy.special import stdtrit
 from tracker.errors import NotFoundError
 from tracker.evidence import weigh
 from tracker.loop.ab import Bench, Contest, Outcome, compare_commits
-from tracker.loop.durations import counted
+from tracker.loop.durations import counted, told
 from tracker.loop.fresh import MeasureError
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository, short
 from tracker.loop.search import Level, Reading, Search, Spread
-from tracker.loop.turns import Budget
+from tracker.loop.turns import Budget, OutOfTimeError
 from tracker.loop.worktrees import BuildError
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
 from tracker.sides import Side
@@ -30,6 +30,8 @@ _MOST_END_PAIRS = 40
 _PLAIN = 3.0
 # A loss that the ends would have shown: below it they are called equal.
 _RESOLUTION = 0.01
+# Of the time budget, at most this much for the ends.
+_END_SHARE = 0.5
 _STEP_PAIRS = 2
 _CONFIDENCE = 0.95
 _CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
@@ -40,7 +42,7 @@ class Question:
     """Which commit after `good`, up to `bad`, changed what `test` measures.
 
     `certainty`: stop when one commit, or one group that cannot be told apart, is this likely.
-    `readings` and `seconds` bound the work.
+    `readings` and `seconds` bound the work, that on the two ends included.
     """
 
     test: str
@@ -63,10 +65,11 @@ class Answer:
 
     `probability` is theirs together, `certain` whether it is as high as was asked for. `levels` are
     the last shifts measured (logarithm of time over that of the good side), `skipped` commits that
-    could not be measured with the reason. `verdict` compares the two ends.
+    could not be measured with the reason. `verdict` compares the two ends, None where the time did
+    not last for that.
     """
 
-    verdict: Verdict
+    verdict: Verdict | None
     line: tuple[str, ...]
     culprits: tuple[str, ...] = ()
     probability: float = 0.0
@@ -98,27 +101,67 @@ def bisect(
         raise NotFoundError(
             f"cannot bisect: no commit lies between {question.good[:12]} and {question.bad[:12]}"
         )
-    steps = _Steps(question, bench, thresholds, today, (question.good, *line))
+    time = _Time(bench.clock, question.seconds)
+    steps = _Steps(question, bench, thresholds, today, (question.good, *line), time)
     notebook = Notebook.open(bench.folder / STATE, "bisect", question.key)
     bench.progress(f"{counted(len(line), 'commit')}; first the two ends")
     before = sum("ends" in entry for entry in notebook.entries)
     pairs = min(_END_PAIRS * (1 + before), _MOST_END_PAIRS)
-    ends = steps.measure(0, len(line), "ends", pairs)
+    try:
+        ends = steps.measure(0, len(line), "ends", _end_budget(pairs, time, notebook))
+    except OutOfTimeError as error:
+        return Answer(None, line, notes=(f"the two ends: {error}",))
     verdict, step = ends.judged[0].verdict, level(ends)
     if verdict.kind not in _CHANGES and abs(step.shift) < _PLAIN * step.error:
-        return _no_difference(verdict, line, notebook, pairs)
+        return _no_difference(verdict, line, notebook, pairs, ends.pairs)
     search = Search(len(line), step, spread(ends))
     _recall(search, notebook)
-    steps.narrow(search, notebook)
+    if _begun(notebook) is None:
+        notebook.add(begun=ends.pairs)
+    # A reading is a block of pairs as those of the ends were.
+    steps.narrow(search, notebook, time.elapsed() * _STEP_PAIRS / ends.pairs)
     return _answer(search, notebook, steps.shas, verdict, question)
 
 
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """The seconds of one call, None for as many as it takes; it begins when this is made."""
+
+    clock: Callable[[], float]
+    seconds: float | None
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "begun", self.clock())
+
+    def elapsed(self) -> float:
+        """Return the seconds that have passed."""
+        return self.clock() - self.begun
+
+    def share(self, part: float = 1.0) -> float | None:
+        """Return a part of the seconds that are left."""
+        return None if self.seconds is None else part * max(0.0, self.seconds - self.elapsed())
+
+
+def _end_budget(pairs: int, time: _Time, notebook: Notebook) -> Budget:
+    """Return what the ends may take; once the search has begun, nothing more than they have."""
+    return Budget(pairs, time.share(_END_SHARE), time.share(), until=_begun(notebook))
+
+
+def _begun(notebook: Notebook) -> int | None:
+    """Return with how many pairs of the ends the search began, None where it has not."""
+    found = [int(entry["begun"]) for entry in notebook.entries if "begun" in entry]
+    return found[-1] if found else None
+
+
 def _no_difference(
-    verdict: Verdict, line: tuple[str, ...], notebook: Notebook, pairs: int
+    verdict: Verdict, line: tuple[str, ...], notebook: Notebook, pairs: int, measured: int
 ) -> Answer:
     note = "the two ends do not differ clearly"
     hidden = verdict.detectable is None or verdict.detectable > _RESOLUTION
-    if hidden and pairs < _MOST_END_PAIRS:
+    if hidden and measured < pairs:
+        note += f" in the {measured} pairs that the time budget allowed; the same command goes on"
+    elif hidden and pairs < _MOST_END_PAIRS:
         notebook.add(ends=pairs)
         note += "; the same command measures them further"
     return Answer(verdict, line, notes=(note,))
@@ -133,34 +176,43 @@ class _Steps:
     thresholds: Thresholds
     today: date
     shas: tuple[str, ...]
+    time: _Time
 
-    def measure(self, against: int, at: int, name: str, pairs: int) -> Outcome:
-        contest = Contest(
-            self.shas[against], self.shas[at], (self.question.test,), budget=Budget(pairs)
-        )
+    def measure(self, against: int, at: int, name: str, budget: Budget) -> Outcome:
+        tests = (self.question.test,)
+        contest = Contest(self.shas[against], self.shas[at], tests, budget=budget)
         bench = replace(self.bench, folder=self.bench.folder / name)
         return compare_commits(contest, bench, self.thresholds, self.today)
 
-    def narrow(self, search: Search, notebook: Notebook) -> None:
-        """Read commit after commit until certain, or until the budget is spent."""
+    def narrow(self, search: Search, notebook: Notebook, each: float) -> None:
+        """Read commit after commit until certain, or until the budget is spent.
+
+        `each` is how many seconds a reading is expected to take before the first has been taken.
+        """
         begun, taken = self.bench.clock(), 0
         while search.best()[1] < self.question.certainty:
-            at, elapsed = search.next(), self.bench.clock() - begun
-            each = elapsed / taken if taken else None
+            at = search.next()
+            each = (self.bench.clock() - begun) / taken if taken else each
             if at is None or len(search.readings) >= self.question.readings:
                 return
-            if self.question.seconds is not None and elapsed + (each or 0) > self.question.seconds:
+            left = self.time.share()
+            if left is not None and each > left:
                 self.bench.progress("the time budget is spent")
                 return
             self._tell(search, at, each)
-            self._read(search, notebook, at)
+            try:
+                self._read(search, notebook, at)
+            except OutOfTimeError as error:
+                self.bench.progress(str(error))
+                return
             taken += 1
 
     def _read(self, search: Search, notebook: Notebook, at: int) -> None:
         number = len(search.readings) + len(search.skipped)
         against = search.last_good()
+        budget = Budget(_STEP_PAIRS, limit_s=self.time.share())
         try:
-            outcome = self.measure(against, at, f"step-{number}", _STEP_PAIRS)
+            outcome = self.measure(against, at, f"step-{number}", budget)
             found, differ = level(outcome), spread(outcome)
         except (BuildError, NotFoundError, MeasureError) as error:
             self.bench.progress(f"skipping {self.shas[at][:12]}: {error}")
@@ -179,10 +231,10 @@ class _Steps:
             degrees=differ.degrees,
         )
 
-    def _tell(self, search: Search, at: int, each: float | None) -> None:
+    def _tell(self, search: Search, at: int, each: float) -> None:
         group, chance = search.best()
         left = search.steps_left(self.question.certainty)
-        time_left = "" if each is None else f", {max(1, round(left * each / 60))} min"
+        time_left = f", {told(left * each)}" if left * each >= 1 else ""
         self.bench.progress(
             f"reading {self.shas[at][:12]}, {at} of {search.count}; likeliest so far "
             f"{short([self.shas[i] for i in group])} at {chance:.0%}; about {left} more{time_left}"

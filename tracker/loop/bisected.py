@@ -32,11 +32,12 @@ def bisect_document(question: Question, answer: Answer, repository: Repository) 
         "certain": answer.certain,
         "commits": len(answer.line),
         "readings": answer.readings,
-        "bandwidth_change": answer.verdict.effect,
+        "bandwidth_change": answer.verdict.effect if answer.verdict else None,
     }
+    what = answer.verdict.case.label if answer.verdict else question.test
     return Document(
         kind="bisect",
-        title=f"Which commit changed {answer.verdict.case.label}",
+        title=f"Which commit changed {what}",
         summary=_summary(answer),
         facts=facts,
         fact_lines=_lines(question, answer, repository),
@@ -48,6 +49,10 @@ def bisect_document(question: Question, answer: Answer, repository: Repository) 
 
 
 def _summary(answer: Answer) -> str:
+    if answer.verdict is None:
+        return (
+            "not certain yet: the time did not last for the two ends; run the same command to go on"
+        )
     if not answer.culprits:
         return f"{answer.verdict.kind.value} between the two ends: nothing to find"
     who = ", ".join(sha[:12] for sha in answer.culprits)
@@ -59,7 +64,7 @@ def _summary(answer: Answer) -> str:
 
 def _lines(question: Question, answer: Answer, repository: Repository) -> tuple[str, ...]:
     lines = [f"{len(answer.line)} commits after {question.good[:12]} up to {question.bad[:12]}"]
-    if answer.verdict.effect is not None:
+    if answer.verdict is not None and answer.verdict.effect is not None:
         change = percent(answer.verdict.effect, signed=True)
         lines.append(f"between the ends: {change} bandwidth, {answer.verdict.kind.value}")
     if len(answer.culprits) == 1:

@@ -65,12 +65,14 @@ class OutOfTimeError(TrackerError):
 class Budget:
     """When to stop at the latest: pairs of processes, and seconds of them.
 
-    At least one balanced block is measured, unless the budget is `strict`.
+    At least one balanced block is measured, unless that goes past `limit_s`. `until` stops it after
+    fewer pairs, though decisions may err as for all of them.
     """
 
     pairs: int = 12
     seconds: float | None = None
-    strict: bool = False
+    limit_s: float | None = None
+    until: int | None = None
 
     @property
     def looks(self) -> int:
@@ -90,11 +92,11 @@ def take_turns(
     """Measure both sides in turns until no test is open or the budget is spent.
 
     `open_tests` names the tests that are still undecided; the others drop out. What is measured
-    comes in balanced blocks of two pairs. Raises OutOfTimeError for a strict budget that does not
-    last for the first.
+    comes in balanced blocks of two pairs. Raises OutOfTimeError where the limit in seconds
+    comes before the end of the first.
     """
     pairs, start, wanted = Pairs(), clock(), tests
-    while pairs.rounds < budget.pairs:
+    while pairs.rounds < min(budget.pairs, budget.until or budget.pairs):
         if pairs.rounds and _spent(pairs.rounds, clock() - start, budget):
             progress(f"the time budget ends after {pairs.rounds} pairs")
             break
@@ -119,7 +121,7 @@ def _spent(rounds: int, elapsed: float, budget: Budget) -> bool:
 
 
 def _refuse_late(rounds: int, number: int, elapsed: Callable[[], float], budget: Budget) -> None:
-    if rounds or not budget.strict or budget.seconds is None or elapsed() <= budget.seconds:
+    if rounds or budget.limit_s is None or elapsed() <= budget.limit_s:
         return
     raise OutOfTimeError(
         f"the time budget ended after {number} of the first {2 * BLOCK} processes, which tell "

@@ -1,12 +1,14 @@
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from tracker.errors import NotFoundError, RecordError
+from tracker.errors import ExitCode, NotFoundError, RecordError
 from tracker.loop.ab import Bench
 from tracker.loop.bisect import Answer, Question, bisect
+from tracker.loop.bisected import bisect_document
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository
 from tracker.loop.runs import Stamp
@@ -29,10 +31,17 @@ class History:
         self.trees = tmp_path / "trees"
         self.told: list[str] = []
 
-    def bisect(self, measure: FakeMeasure, test: str = RELU, **options: object) -> Answer:
+    def bisect(
+        self,
+        measure: FakeMeasure,
+        test: str = RELU,
+        clock: Callable[[], float] | None = None,
+        **options: object,
+    ) -> Answer:
         found = Repository(self.root)
         with worktrees(found, self.trees, LoopSettings()) as trees:
-            bench = Bench(trees, measure, self.folder, Stamp("bisect"), Clock(), self.told.append)
+            clock = clock or Clock()
+            bench = Bench(trees, measure, self.folder, Stamp("bisect"), clock, self.told.append)
             question = Question(test, self.shas[0], self.shas[-1], **options)  # type: ignore[arg-type]
             return bisect(question, bench, found, Thresholds(), TODAY)
 
@@ -42,6 +51,7 @@ def test_the_commit_that_lost_3_percent_is_named(tmp_path: Path) -> None:
     answer = history.bisect(FakeMeasure())
     assert answer.culprits == (history.shas[6],)
     assert answer.certain
+    assert answer.verdict is not None
     assert answer.verdict.kind is VerdictKind.REGRESSION
     assert answer.readings <= 5
 
@@ -167,10 +177,74 @@ def test_the_budget_of_readings_is_kept_and_the_answer_says_it_is_uncertain(tmp_
     assert 0 < answer.probability < 0.95
 
 
+class Timed(FakeMeasure):
+    """A stand-in whose processes take 7 s each, by `now`."""
+
+    def __init__(self, **options: float) -> None:
+        super().__init__(fail=self._pass_time, **options)  # type: ignore[arg-type]
+        self.now_s = 0.0
+
+    def _pass_time(self, number: int) -> None:
+        self.now_s += 7.0
+
+    def now(self) -> float:
+        return self.now_s
+
+
+def test_the_time_budget_holds_while_the_ends_are_compared(tmp_path: Path) -> None:
+    # To the end that is 2 checks and 16 processes: 126 s.
+    history = History(tmp_path, [1.0] * 4 + [1.04] * 4)
+    measure = Timed(between=0.06, seed=3)
+    answer = history.bisect(measure, clock=measure.now, seconds=100.0)
+    assert measure.now_s <= 100
+    assert answer.culprits == ()
+    assert (
+        "in the 2 pairs that the time budget allowed; the same command goes on" in answer.notes[0]
+    )
+
+
+@pytest.mark.parametrize("seconds", [60.0, 120.0, 180.0, 240.0])
+def test_the_time_budget_holds_for_the_ends_and_the_readings_together(
+    tmp_path: Path, seconds: float
+) -> None:
+    history = History(tmp_path, [1.0] * 12 + [1.05] * 8)
+    measure = Timed()
+    answer = history.bisect(measure, clock=measure.now, seconds=seconds)
+    assert measure.now_s <= seconds
+    assert answer.verdict is not None
+    assert answer.certain == (seconds >= 240)
+
+
+def test_a_time_budget_for_nothing_is_told_with_what_was_measured(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4 + [1.05] * 4)
+    measure = Timed()
+    answer = history.bisect(measure, clock=measure.now, seconds=30.0)
+    assert measure.now_s <= 30
+    assert answer.verdict is None
+    assert "1 of the first 4 processes" in answer.notes[0]
+    question = Question(RELU, history.shas[0], history.shas[-1])
+    document = bisect_document(question, answer, Repository(history.root))
+    assert "the time did not last for the two ends" in document.summary
+    assert document.exit_code is ExitCode.UNDECIDED
+
+
+def test_the_ends_are_left_as_they_are_once_the_search_has_begun(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4 + [2.0] * 4)
+    first = Timed(between=0.1, seed=5)
+    history.bisect(first, clock=first.now, seconds=90.0)
+    key = Question(RELU, history.shas[0], history.shas[-1]).key
+    entries = Notebook.open(history.folder / "bisect.json", "bisect", key).entries
+    begun = [entry["begun"] for entry in entries if "begun" in entry]
+    assert begun == [2]
+    history.told.clear()
+    history.bisect(Timed(between=0.1, seed=5), readings=1)
+    assert not any(line.startswith("pair 4") for line in history.told)
+
+
 def test_progress_says_how_much_is_left(tmp_path: Path) -> None:
     history = History(tmp_path, [1.0] * 6 + [1.03] * 5)
     history.bisect(FakeMeasure())
-    assert any("more, " in line and " min" in line for line in history.told)
+    assert any(re.search(r"about \d+ more, \d+ s$", line) for line in history.told)
 
 
 def test_two_changes_are_noticed(tmp_path: Path) -> None:

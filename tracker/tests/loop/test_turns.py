@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tracker.loop.fresh import Measured
-from tracker.loop.turns import Budget, Name, Pairs, order, take_turns
+from tracker.loop.turns import Budget, Name, OutOfTimeError, Pairs, order, take_turns
 from tracker.record import Envelope
 from tracker.tests.loop.fake import CASES, RELU, Clock
 from tracker.tests.sides import BOARD, H200, make_result
@@ -77,6 +77,26 @@ def test_at_least_one_block_is_measured_whatever_the_budget() -> None:
         Recorder(), lambda _: (RELU,), tests=None, budget=Budget(20, 0.001), clock=Clock(60)
     )
     assert pairs.rounds == 2
+
+
+def test_a_limit_that_does_not_last_for_a_block_says_how_far_it_came() -> None:
+    turn = Recorder()
+    with pytest.raises(OutOfTimeError, match="after 2 of the first 4 processes"):
+        take_turns(
+            turn,
+            lambda _: (RELU,),
+            tests=None,
+            budget=Budget(20, limit_s=2.5),
+            clock=Clock(1.0),
+        )
+    assert len(turn.turns) == 2
+
+
+def test_turns_end_where_they_are_told_to() -> None:
+    budget = Budget(8, until=4)
+    pairs = take_turns(Recorder(), lambda _: (RELU,), tests=None, budget=budget, clock=Clock())
+    assert pairs.rounds == 4
+    assert budget.looks == 4
 
 
 def test_problems_and_absent_tests_are_kept() -> None:
