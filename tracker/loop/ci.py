@@ -260,8 +260,10 @@ def _record(shop: Workshop) -> None:
 
 
 def _measure_again(plan: Plan, shop: Workshop, other: str | None) -> None:
+    if shop.session.has("kept turn-head"):
+        return  # by an earlier call: what was compared in turns is not measured again
     judged = judge_session(shop.session, shop.config.thresholds, shop.today).judged
-    if other is not None and not shop.session.has("kept turn-head"):
+    if other is not None:
         wanted = [item for item in judged if _suspicious(item) or _without_baseline(item)]
         if wanted:
             _in_turns(plan, shop, other, wanted)
@@ -323,8 +325,12 @@ def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -
             raise
         shop.session.note("problem", text=f"not compared in turns: {error}")
         return
-    shop.session.keep("turn-base", outcome.base_runs)
-    shop.session.keep("turn-head", outcome.head_runs, looks=budget.looks, pairs=outcome.pairs)
+    # In one step: half of a contest is none.
+    both: dict[Role, Sequence[Run]] = {
+        "turn-base": outcome.base_runs,
+        "turn-head": outcome.head_runs,
+    }
+    shop.session.keep_all(both, looks=budget.looks, pairs=outcome.pairs)
 
 
 def _other_side(plan: Plan, shop: Workshop) -> str | None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -45,7 +45,11 @@ class Notebook:
 
     def add(self, **entry: Any) -> None:
         """Add an entry and write the file whole."""
-        self.entries.append(entry)
+        self.extend([entry])
+
+    def extend(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Add entries, all of them or none, and write the file whole."""
+        self.entries += entries
         document = {
             "schema": _SCHEMA,
             "kind": self.kind,

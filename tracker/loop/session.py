@@ -5,7 +5,7 @@ left: only names of its own form are opened, every record is read strictly, size
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -87,13 +87,19 @@ class Session:
 
     def keep(self, role: Role, runs: Iterable[Run], **facts: Any) -> None:
         """Write runs as record files, then note them."""
-        names, first = [], len(self._names(role))
-        for number, run in enumerate(runs, start=first):
-            name = f"{role}-{number}.json"
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_run(run, self.folder / name)
-            names.append(name)
-        self.note(f"kept {role}", files=names, **facts)
+        self.keep_all({role: runs}, **facts)
+
+    def keep_all(self, kept: Mapping[Role, Iterable[Run]], **facts: Any) -> None:
+        """Write runs in several roles, then note all of them in one step."""
+        entries = []
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for role, runs in kept.items():
+            names, first = [], len(self._names(role))
+            for number, run in enumerate(runs, start=first):
+                names.append(f"{role}-{number}.json")
+                write_run(run, self.folder / names[-1])
+            entries.append({"step": f"kept {role}", "files": names, **facts})
+        self.notebook.extend(entries)
 
     def runs(self, role: Role) -> tuple[Run, ...]:
         """Return the runs that were kept in a role, in order.
