@@ -102,10 +102,13 @@ def take_turns(
             break
         block = range(pairs.rounds, min(pairs.rounds + BLOCK, budget.pairs))
         names = [name for number in block for name in order(number)]
+        limit_s = None if pairs.rounds else budget.limit_s
         with closing(turns(names, wanted)) as measured:
+            seconds = [clock() - start] if limit_s is not None else []
             for number, name in enumerate(names):
-                _refuse_late(pairs.rounds, number, lambda: clock() - start, budget)
+                _refuse_late(seconds, limit_s, number)
                 pairs.take(name, next(measured))
+                seconds += [clock() - start] if limit_s is not None else []
         pairs.rounds += len(block)
         wanted = tuple(open_tests(pairs))
         still = counted(len(wanted), "case")
@@ -120,13 +123,20 @@ def _spent(rounds: int, elapsed: float, budget: Budget) -> bool:
     return budget.seconds is not None and elapsed * (rounds + BLOCK) / rounds > budget.seconds
 
 
-def _refuse_late(rounds: int, number: int, elapsed: Callable[[], float], budget: Budget) -> None:
-    if rounds or budget.limit_s is None or elapsed() <= budget.limit_s:
+def _refuse_late(seconds: Sequence[float], limit_s: float | None, number: int) -> None:
+    """Raise OutOfTimeError where the next process would end past the limit.
+
+    `seconds` are the times at the start and after each process; the first waits for all to start,
+    so it tells nothing of the next.
+    """
+    if limit_s is None:
         return
-    raise OutOfTimeError(
-        f"the time budget ended after {number} of the first {2 * BLOCK} processes, which tell "
-        "nothing alone; the same command goes on after them"
-    )
+    each = seconds[-1] - seconds[-2] if number > 1 else 0.0
+    if seconds[-1] + each > limit_s:
+        raise OutOfTimeError(
+            f"the time budget ends after {number} of the first {2 * BLOCK} processes, which tell "
+            "nothing alone; the same command goes on after them"
+        )
 
 
 def counts(pairs: Pairs) -> Mapping[str, int]:

@@ -221,7 +221,7 @@ def test_a_time_budget_for_nothing_is_told_with_what_was_measured(tmp_path: Path
     answer = history.bisect(measure, clock=measure.now, seconds=30.0)
     assert measure.now_s <= 30
     assert answer.verdict is None
-    assert "1 of the first 4 processes" in answer.notes[0]
+    assert "2 of the first 4 processes" in answer.notes[0]
     question = Question(RELU, history.shas[0], history.shas[-1])
     document = bisect_document(question, answer, Repository(history.root))
     assert "the time did not last for the two ends" in document.summary

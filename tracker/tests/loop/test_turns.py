@@ -86,7 +86,7 @@ def test_a_limit_that_does_not_last_for_a_block_says_how_far_it_came() -> None:
             turn,
             lambda _: (RELU,),
             tests=None,
-            budget=Budget(20, limit_s=2.5),
+            budget=Budget(20, limit_s=3.5),
             clock=Clock(1.0),
         )
     assert len(turn.turns) == 2
