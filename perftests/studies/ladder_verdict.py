@@ -139,9 +139,12 @@ def _of_eager(eager: Row, pieces: Sequence[Row]) -> str:
     if not mine or int(eager["kernels"]) < _MANY:
         return ""
     most = max(mine, key=lambda row: int(row["launches"]))
+    moved = float(eager["bandwidth"]) * float(eager["time"])
+    passes = 1 + 2 * float(eager["extra memory"]) / moved
     return (
-        f"{most['launches']} of eager's {eager['kernels']} kernels are one matrix product of three "
-        f"columns, which the library cuts into pieces ({most['kernel']}); they take "
+        f"Temporaries, each written and read again, make eager move {passes:.1f} times the bytes "
+        f"of one pass; beyond that, {most['launches']} of its {eager['kernels']} kernels are one "
+        f"matrix product of three columns, which the library cuts into pieces ({most['kernel']}), "
         f"{float(most['of the call']):.0%} of the call."
     )
 

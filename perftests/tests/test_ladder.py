@@ -69,11 +69,13 @@ def test_the_many_kernels_of_eager_and_the_reason_of_the_best_are_told() -> None
     assert pieces[0]["kernel"] == "Kernel2: cutlass_80_simt_sgemm_32x128"
     assert pieces[1]["kernel"] == "vectorized: CUDAFunctor_add"
     (section,) = planted(AS_PUBLISHED)
-    section.rows[0].update({"kernels": 258, "extra memory": 6 * 2**30})
+    gib = 2**30
+    section.rows[0].update({"kernels": 258, "extra memory": 6 * gib, "bandwidth": 6 * gib})  # 1 s
     section.rows[-1].update({"kernels": 1, "extra memory": 0})
     text = ladder.verdict([section], pieces)
-    assert "257 of eager's 258 kernels are one matrix product" in text
-    assert "they take 93% of the call." in text
+    assert "make eager move 3.0 times the bytes of one pass" in text
+    assert "257 of its 258 kernels are one matrix product" in text
+    assert "Kernel2: cutlass_80_simt_sgemm_32x128), 93% of the call." in text
     assert "1 kernel and 0 MiB of temporaries against eager's 6144" in text
 
 
