@@ -9,7 +9,7 @@ import pytest
 from kernels.registry import implementations
 from perftests.studies import frame, ladder
 from perftests.studies.ladder_launches import Launched, is_kernel, summary
-from perftests.studies.ladder_verdict import steps
+from perftests.studies.ladder_verdict import steps, verdict
 from perftests.studies.tables import Section
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def planted(speedups: dict[str, float]) -> list[Section]:
 
 
 def test_rows_as_published_hold_the_claim_and_its_order() -> None:
-    text = ladder.verdict(planted(AS_PUBLISHED))
+    text = verdict(planted(AS_PUBLISHED))
     assert "float4 accesses (3.10x)" in text
     assert "more than published" in text  # 3.10 is 3 % above 3
     assert "the folded form (1.42x), a CUDA thread a pixel (2.50x) as published" in text
@@ -48,7 +48,7 @@ def test_rows_as_published_hold_the_claim_and_its_order() -> None:
 
 def test_rows_that_differ_say_which_step_and_where_the_order_falls() -> None:
     found = AS_PUBLISHED | {"torch_jit": 1.12, "cuda_scalar": 11.0, "cuda_direct": 8.7}
-    text = ladder.verdict(planted(found))
+    text = verdict(planted(found))
     assert "torch.jit.script (1.12x) less" in text
     assert "a CUDA thread a pixel (11.00x), float4 accesses (8.70x) more than published" in text
     assert "float4 accesses loses to a CUDA thread a pixel" in text
@@ -72,7 +72,7 @@ def test_the_many_kernels_of_eager_and_the_reason_of_the_best_are_told() -> None
     gib = 2**30
     section.rows[0].update({"kernels": 258, "extra memory": 6 * gib, "bandwidth": 6 * gib})  # 1 s
     section.rows[-1].update({"kernels": 1, "extra memory": 0})
-    text = ladder.verdict([section], pieces)
+    text = verdict([section], pieces)
     assert "make eager move 3.0 times the bytes of one pass" in text
     assert "257 of its 258 kernels are one matrix product" in text
     assert "Kernel2: cutlass_80_simt_sgemm_32x128), 93% of the call." in text
@@ -80,7 +80,7 @@ def test_the_many_kernels_of_eager_and_the_reason_of_the_best_are_told() -> None
 
 
 def test_without_eager_nothing_is_said() -> None:
-    assert ladder.verdict(planted({"cuda_scalar": 2.0})) == "Nothing was timed, so nothing is said."
+    assert verdict(planted({"cuda_scalar": 2.0})) == "Nothing was timed, so nothing is said."
 
 
 def test_a_cpu_climbs_small_with_reasons_for_what_cannot_run(
