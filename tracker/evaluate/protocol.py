@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from tracker.evaluate.noises import Noise
 from tracker.model import VerdictKind
-from tracker.stats.against import against
+from tracker.stats.against import against, alike
 from tracker.stats.change_point import ChangePoint, history, revise
 from tracker.stats.compare import CONFIDENCE
 from tracker.stats.fdr import discoveries
@@ -182,14 +182,21 @@ def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple
 
 def _called(costs: Array, expected: Expected) -> npt.NDArray[np.bool_]:
     """Return which rows the gate calls at their last run, false discovery held over all rows."""
-    chances, calls = [], []
+    found = []
     for row in costs:
         seen = [LogMedian(float(cost), 0.0, 0.0, 1) for cost in row]
-        found = against([seen[-2]], [seen[-1]], seen[:-2], noise=expected)
-        back = found.level is not None and found.level.p_value >= SUSPICION
-        chances.append(found.comparison.p_value)
-        calls.append(
-            found.comparison.significant and not back and found.stray_chance <= 1 - CONFIDENCE
-        )
+        found.append(against([seen[-2]], [seen[-1]], seen[:-2], noise=expected))
+    strays = np.array([d for standing in found for d in standing.stray_distances])
+    runs = max(1, sum(standing.runs for standing in found))
+    chances = [
+        max(f.comparison.p_value, alike(strays, f.distance) / runs if f.runs else 0.0)
+        for f in found
+    ]
+    calls = [
+        f.comparison.significant
+        and not (f.level is not None and f.level.p_value >= SUSPICION)
+        and f.stray_chance <= 1 - CONFIDENCE
+        for f in found
+    ]
     held: npt.NDArray[np.bool_] = np.array(calls) & discoveries(chances, SUITE_RATE)
     return held

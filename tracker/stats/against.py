@@ -5,7 +5,7 @@ stray from it move nothing, and are remembered: what strayed before may stray ag
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log
 
 import numpy as np
@@ -32,7 +32,8 @@ class Standing:
     `level_runs` is how many of these form the level that base belongs to, 0 without one. `level` is
     head against that level alone where base does not belong to it. `strays` of the level's `runs`
     lie about as far from it as head, on its side; `stray_chance` is how likely head's runs are all
-    of that kind, 0 without strays.
+    of that kind, 0 without strays. `distance` of head and `stray_distances` are from the level, in
+    standard deviations of one run.
     """
 
     comparison: Comparison
@@ -41,6 +42,8 @@ class Standing:
     strays: int = 0
     runs: int = 0
     stray_chance: float = 0.0
+    distance: float = 0.0
+    stray_distances: tuple[float, ...] = ()
 
     def runs_to_dismiss_strays(self, confidence: float) -> int:
         """Return how many more runs of head as far out would make strays no explanation."""
@@ -105,10 +108,22 @@ def against(
 def _with_strays(standing: Standing, newest: Newest, head: Sequence[LogMedian]) -> Standing:
     level = float(_values(newest.runs).mean())
     shift = float(_values(head).mean()) - level
-    count = int(np.sum((newest.strays - level) * np.sign(shift) >= _ALIKE * abs(shift)))
+    count = alike(newest.strays - level, shift)
     runs = len(newest.runs) + newest.strays.size
-    chance = ((count + 1) / (runs + 1)) ** len(head) if count else 0.0
-    return Standing(standing.comparison, None, standing.level_runs, count, runs, chance)
+    sigma = standing.comparison.noise.sigma
+    return replace(
+        standing,
+        strays=count,
+        runs=runs,
+        stray_chance=((count + 1) / (runs + 1)) ** len(head) if count else 0.0,
+        distance=shift / sigma,
+        stray_distances=tuple(((newest.strays - level) / sigma).tolist()),
+    )
+
+
+def alike(strays: Array, shift: float) -> int:
+    """Return how many strays lie about as far from their level as a shift does, on its side."""
+    return int(np.sum(strays * np.sign(shift) >= _ALIKE * abs(shift)))
 
 
 def _off_level(base: Sequence[LogMedian], level: Sequence[LogMedian], noise: Noise) -> bool:

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
+from tracker.sides import Side
 from tracker.suite import settle
-from tracker.tests.sides import make_side
+from tracker.tests.sides import MIB, make_result, make_side
 from tracker.verdict import ReasonCode, Verdict, judge
 
 SAME = judge(make_side(256), make_side(256, seed=1))
@@ -52,3 +55,37 @@ def test_an_empty_run_is_undecided_and_says_so() -> None:
     found = settle([])
     assert found.exit_code is ExitCode.UNDECIDED
     assert found.reasons[0].code is ReasonCode.EMPTY_RUN
+
+
+def _spiky(mib: int, *, stray: bool) -> Side:
+    """Return a side after twenty runs of its level; one of them strayed by 6 % or none."""
+    usual_s = 2 * mib * MIB / 3.6e12
+    past = [make_result(mib, seed=s) for s in range(10, 30)]
+    if stray:
+        past[7] = make_result(mib, center_s=1.06 * usual_s, seed=7)
+    return make_side(mib, history=tuple(past))
+
+
+def test_what_strays_in_other_cases_may_stray_here_too() -> None:
+    sizes = [256 + 16 * number for number in range(10)]
+    quiet = [judge(_spiky(mib, stray=True), make_side(mib, seed=1)) for mib in sizes[1:]]
+    lost = judge(_spiky(sizes[0], stray=False), make_side(sizes[0], 0.06, seed=1))
+    assert lost.kind is VerdictKind.REGRESSION, "alone it is sure"
+    alone = settle([lost]).verdicts[0]
+    among = settle([lost, *quiet]).verdicts[0]
+    assert alone.kind is VerdictKind.REGRESSION
+    assert among.kind is VerdictKind.UNDECIDED
+    assert among.has(ReasonCode.SUSPICIOUS)
+    assert among.p_value == pytest.approx(9 / 200)
+    larger = judge(_spiky(sizes[0], stray=False), make_side(sizes[0], 0.12, seed=1))
+    assert settle([larger, *quiet]).verdicts[0].kind is VerdictKind.REGRESSION
+
+
+def test_repeats_tell_a_loss_from_what_strays_in_other_cases() -> None:
+    sizes = [256 + 16 * number for number in range(10)]
+    quiet = [judge(_spiky(mib, stray=True), make_side(mib, seed=1)) for mib in sizes[1:]]
+    slow_s = 1.06 * 2 * sizes[0] * MIB / 3.6e12
+    again = tuple(make_result(sizes[0], center_s=slow_s, seed=s) for s in (5, 6, 7))
+    head = make_side(sizes[0], 0.06, seed=1, repeats=again)
+    lost = judge(_spiky(sizes[0], stray=False), head)
+    assert settle([lost, *quiet]).verdicts[0].kind is VerdictKind.REGRESSION
