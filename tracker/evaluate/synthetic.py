@@ -144,7 +144,7 @@ def _history(rng: Generator, series: int) -> Iterator[Figure]:
 
 def _gate(rng: Generator, series: int) -> Iterator[Figure]:
     """Judge whole suites of 200 cases, one run each against a level of 20 runs."""
-    count = max(2, series // 5)
+    count = max(2, min(100, series // 5))
     for name in ("Gaussian", "AR(1) 0.5", "two levels", "downward spikes", "heavy tails, t(3)"):
         figure = partial(Figure, "gate, suite of 200", name, series=count)
         wrong, hit = suites(NOISES[name], rng, count, drop=0.1)
