@@ -2,7 +2,7 @@
 
 What pages import and what every visitor asks for first is there before the server answers, so that
 the first visitor does not wait for it. Streamlit's own settings come from `.streamlit/config.toml`
-beside this module and from its environment variables, such as STREAMLIT_SERVER_BASE_URL_PATH.
+beside this module and from the same file in the folder where the server is started.
 """
 
 import argparse

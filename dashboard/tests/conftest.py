@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from altair.utils import schemapi
 from streamlit.testing.v1 import AppTest
 
 from dashboard.session import STORE_VARIABLE, open_store
@@ -53,7 +54,9 @@ def app(monkeypatch: pytest.MonkeyPatch, full_store: str) -> Iterator[Open]:
             test.query_params[key] = value
         return test.run()
 
-    yield run
+    # Charts are held against their schema in test_charts; here as in the server they are not.
+    with schemapi.debug_mode(False):
+        yield run
     # What was read of the full store holds for the next test too: it never changes.
     if others:
         open_store.clear()

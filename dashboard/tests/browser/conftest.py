@@ -1,5 +1,6 @@
 """One server and one browser for all browser tests, and a page that watches for errors."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,22 +9,17 @@ import pytest
 
 from dashboard import serving
 from dashboard.tests.conftest import fill
-from dashboard.tests.runs import Plan, runs
 from dashboard.tests.test_hostile import hostile_run
 
 TIMEOUT_MS = 20_000
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(full_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server on a store with everything planted, hostile runs on a third GPU model included."""
-
-    def found() -> Iterator[Any]:
-        yield from runs(Plan(measurements=12))
-        yield from (hostile_run(index) for index in range(3))
-
-    store = fill(tmp_path_factory.mktemp("browser") / "store.db", found())
-    with serving.server(store) as (url, _):
+    copy = tmp_path_factory.mktemp("browser") / "store.db"
+    shutil.copy(full_store.removeprefix("sqlite:///"), copy)
+    with serving.server(fill(copy, map(hostile_run, range(3)))) as (url, _):
         yield url
 
 
