@@ -1,5 +1,7 @@
 """`bandwatch bisect`: the commit that changed one case's speed."""
 
+import os
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -14,6 +16,9 @@ from tracker.loop.repository import Repository
 from tracker.loop.workplace import workplace
 from tracker.report.document import Document
 from tracker.report.formats import Format
+
+# Cores from which on two more processes may import beside the four of a block.
+_SPACIOUS = 8
 
 
 @click.command("bisect", short_help="Find the commit that changed one case's speed.")
@@ -75,5 +80,6 @@ def command(
     with workplace(config, f"bisect/{question.key}", note) as bench:
         if restart:
             bench.clear()
-        answer = bisect(question, bench, repository, config.thresholds, datetime.now(UTC).date())
+        free = replace(bench, spacious=len(os.sched_getaffinity(0)) >= _SPACIOUS)
+        answer = bisect(question, free, repository, config.thresholds, datetime.now(UTC).date())
     return bisect_document(question, answer, repository)

@@ -4,17 +4,18 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Self
 
 from tracker import git
-from tracker.errors import NotFoundError
+from tracker.errors import NotFoundError, TrackerError
 from tracker.loop.fresh import Job, Measure, Measured, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
-from tracker.loop.worktrees import Worktrees
+from tracker.loop.worktrees import BuildError, Worktrees
 from tracker.model import Checkout, Run, VerdictKind
 from tracker.record import Envelope
 from tracker.report.judged import Judged
@@ -29,7 +30,8 @@ class Contest:
     """What to compare: two commits, some tests of theirs or all, and when to stop.
 
     `resolution`: a case is settled as unchanged once a loss this large would have shown. `earlier`
-    are earlier runs of the series, oldest first, by case fingerprint: they tell its noise.
+    are earlier runs of the series, oldest first, by case fingerprint: they tell its noise. `ahead`
+    are commits that may be compared next: they are checked while the first processes start.
     """
 
     base: str
@@ -40,6 +42,7 @@ class Contest:
     budget: Budget = field(default_factory=Budget)
     resolution: float = 0.01
     earlier: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
+    ahead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Bench:
     """What measuring needs: worktrees, the measuring step, a folder for journals, a clock.
 
     Tests replace `measure` and `clock`. `checked` are commits that were built and checked already.
+    `spacious`: there are cores for checking what may come next while processes start.
     """
 
     trees: Worktrees
@@ -67,6 +71,7 @@ class Bench:
     clock: Callable[[], float] = time.monotonic
     progress: Callable[[str], None] = silent
     checked: set[tuple[str, tuple[str, ...] | None]] = field(default_factory=set)
+    spacious: bool = False
 
     def clear(self) -> None:
         """Forget what an interrupted command left."""
@@ -126,10 +131,9 @@ class _Contestants:
 
     @classmethod
     def of(cls, contest: Contest, bench: Bench) -> Self:
-        folders: dict[Name, Path] = {}
-        for name, sha in _shas(contest).items():
-            bench.progress(f"building {name} {sha[:12]}")
-            folders[name] = bench.trees.at(sha)
+        shas = _shas(contest)
+        bench.trees.prepare(shas.values())
+        folders = {name: bench.trees.at(sha) for name, sha in shas.items()}
         checkouts = {name: git.checkout(folder, {}) for name, folder in folders.items()}
         return cls(contest, bench, folders, checkouts, {"base": [], "head": []})
 
@@ -140,10 +144,12 @@ class _Contestants:
         contest, bench = self.contest, self.bench
         task = Task(tests, None if tests else contest.keyword, quick=contest.quick)
         jobs = [self._job(name, task) for name in names]
+        ahead: Mapping[str, Job] = {}
         if not all(job.done for job in jobs):
             self._check()
-        with side_by_side(bench.measure, jobs) as answers:
-            for name, answer in zip(names, answers, strict=True):
+            ahead = self._ahead()
+        with side_by_side(bench.measure, [*jobs, *ahead.values()]) as answers:
+            for name, answer in zip(names, answers, strict=False):
                 started = bench.stamp.now()
                 measured = answer()
                 checkout = self.checkouts[name]
@@ -151,6 +157,10 @@ class _Contestants:
                     to_runs(measured, checkout, bench.stamp, started, note=_NOTE)
                 )
                 yield measured
+            for sha, answer in zip(ahead, answers[len(jobs) :], strict=True):
+                with suppress(TrackerError):  # told when it is compared
+                    answer()
+                    bench.checked.add((sha, contest.tests))
 
     def _job(self, name: Name, task: Task) -> Job:
         number = self.started[name]
@@ -178,6 +188,25 @@ class _Contestants:
             for name, answer in zip(new, answers, strict=True):
                 answer()
                 bench.checked.add(keyed[name])
+
+    def _ahead(self) -> dict[str, Job]:
+        """Return the checks of commits that may be compared next, by their ids."""
+        new = [
+            sha for sha in self.contest.ahead if (sha, self.contest.tests) not in self.bench.checked
+        ]
+        jobs = {}
+        for sha in new:
+            with suppress(BuildError):
+                jobs[sha] = self._checking(self.bench.trees.at(sha), f"ahead-{sha[:16]}")
+        return jobs
+
+    def _checking(self, folder: Path, name: str) -> Job:
+        contest = self.contest
+        task = Task(contest.tests, contest.keyword, quick=contest.quick, timing=False)
+        job = Job(folder, task, self.bench.folder / f"{name}.jsonl")
+        if job.done:  # in a worktree that is gone
+            job.journal.unlink()
+        return job
 
 
 def _shas(contest: Contest) -> dict[Name, str]:

@@ -108,7 +108,9 @@ def bisect(
     before = sum("ends" in entry for entry in notebook.entries)
     pairs = min(_END_PAIRS * (1 + before), _MOST_END_PAIRS)
     try:
-        ends = steps.measure(0, len(line), "ends", _end_budget(pairs, time, notebook))
+        middle = (len(line) // 2,) if len(line) > 1 else ()
+        budget = _end_budget(pairs, time, notebook)
+        ends = steps.measure(0, len(line), "ends", budget, middle)
     except OutOfTimeError as error:
         return Answer(None, line, notes=(f"the two ends: {error}",))
     verdict, step = ends.judged[0].verdict, level(ends)
@@ -178,9 +180,20 @@ class _Steps:
     shas: tuple[str, ...]
     time: _Time
 
-    def measure(self, against: int, at: int, name: str, budget: Budget) -> Outcome:
-        tests = (self.question.test,)
-        contest = Contest(self.shas[against], self.shas[at], tests, budget=budget)
+    def measure(
+        self, against: int, at: int, name: str, budget: Budget, ahead: Sequence[int] = ()
+    ) -> Outcome:
+        """Compare two commits; those `ahead` are got ready meanwhile where that costs no time."""
+        tests, free = (self.question.test,), self.bench.spacious
+        # A build takes long: none is made for a commit that may not be needed.
+        likely = ahead if free and not self.bench.trees.settings.build else ()
+        contest = Contest(
+            self.shas[against],
+            self.shas[at],
+            tests,
+            budget=budget,
+            ahead=tuple(self.shas[position] for position in likely),
+        )
         bench = replace(self.bench, folder=self.bench.folder / name)
         return compare_commits(contest, bench, self.thresholds, self.today)
 
@@ -212,7 +225,8 @@ class _Steps:
         against = search.last_good()
         budget = Budget(_STEP_PAIRS, limit_s=self.time.share())
         try:
-            outcome = self.measure(against, at, f"step-{number}", budget)
+            ahead = search.ahead(against, at, self.question.certainty)
+            outcome = self.measure(against, at, f"step-{number}", budget, ahead)
             found, differ = level(outcome), spread(outcome)
         except (BuildError, NotFoundError, MeasureError) as error:
             self.bench.progress(f"skipping {self.shas[at][:12]}: {error}")

@@ -123,18 +123,3 @@ class Running:
             return bool(self._ours.recv(1))
         except OSError:
             return False
-
-
-def run_limited(
-    command: tuple[str, ...],
-    folder: Path,
-    output: int,
-    limit_s: float,
-    environment: Mapping[str, str] | None = None,
-) -> int:
-    """Return a command's exit code, KILLED after it was ended, with all its children, at its limit.
-
-    127 where it cannot be started; the output says why.
-    """
-    with Running(command, folder, output, limit_s, environment) as running:
-        return running.wait()

@@ -8,7 +8,7 @@ noiseless feedback, IEEE Trans. Inf. Theory 9 (1963), with Gaussian observations
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2, sqrt
 
 import numpy as np
@@ -117,6 +117,20 @@ class Search:
         slow = np.cumsum(self.probabilities())
         inside = [i for i in self._measurable() if i < self.count and 0 < slow[i - 1] < 1]
         return min(inside, key=lambda i: (abs(slow[i - 1] - 0.5), i), default=None)
+
+    def ahead(self, against: int, at: int, certainty: float) -> list[int]:
+        """Return what is asked for next if `at` is as fast as the good end, and as the bad one.
+
+        Nothing where that makes one group as likely as `certainty`.
+        """
+        found = []
+        for shift in (0.0, self.step.shift):
+            reading = Reading(against, at, Level(shift, self.step.error))
+            then = replace(self, readings=[*self.readings, reading])
+            position = then.next() if then.best()[1] < certainty else None
+            if position is not None and position != at and position not in found:
+                found.append(position)
+        return found
 
     def groups(self) -> list[tuple[tuple[int, ...], float]]:
         """Return runs of positions that no measurement can tell apart, with their probability.

@@ -1,13 +1,14 @@
 """Commits checked out side by side, each built once, in a folder of their own."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tracker.errors import GitError, TrackerError
-from tracker.loop.processes import run_limited
+from tracker.loop.processes import Running
 from tracker.loop.repository import Repository
 from tracker.loop.settings import LoopSettings
 
@@ -33,18 +34,31 @@ class Worktrees:
 
         Raises BuildError when its build command fails, the second time without trying again.
         """
+        self.prepare((sha,))
         if sha in self._broken:
             raise BuildError(self._broken[sha])
-        if sha not in self._built:
-            path = self.folder / sha[:16]
-            self._check_out(sha, path)
-            try:
-                build(path, self.settings, path.with_name(f"{path.name}.{BUILD_LOG}"))
-            except BuildError as error:
-                self._broken[sha] = f"{sha[:12]}: {error}"
-                raise BuildError(self._broken[sha]) from None
-            self._built[sha] = path
         return self._built[sha]
+
+    def prepare(self, shas: Iterable[str]) -> None:
+        """Check commits out and build them, all builds at once; `at` tells of those that fail."""
+        new = [sha for sha in dict.fromkeys(shas) if sha not in {*self._built, *self._broken}]
+        paths = {sha: self.folder / sha[:16] for sha in new}
+        for sha, path in paths.items():
+            self._check_out(sha, path)
+        with ExitStack() as stack:
+            builds = {
+                sha: stack.enter_context(
+                    _started(path, self.settings, path.with_name(f"{path.name}.{BUILD_LOG}"))
+                )
+                for sha, path in paths.items()
+            }
+            for sha, finish in builds.items():
+                try:
+                    finish()
+                except BuildError as error:
+                    self._broken[sha] = f"{sha[:12]}: {error}"
+                else:
+                    self._built[sha] = paths[sha]
 
     def close(self) -> None:
         """Remove every worktree."""
@@ -81,12 +95,27 @@ def build(folder: Path, settings: LoopSettings, log: Path) -> None:
 
     Raises BuildError when it fails or takes too long. Without a command there is nothing to do.
     """
+    with _started(folder, settings, log) as finish:
+        finish()
+
+
+@contextmanager
+def _started(folder: Path, settings: LoopSettings, log: Path) -> Iterator[Callable[[], None]]:
+    """Start a build; give what waits for it and raises BuildError where it fails."""
     command = settings.build
     if not command:
+        yield lambda: None
         return
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        code = run_limited(command, folder, output.fileno(), settings.time_limit_s)
+    with (
+        log.open("wb") as output,
+        Running(command, folder, output.fileno(), settings.time_limit_s) as running,
+    ):
+        yield partial(_finish, running, command, log)
+
+
+def _finish(running: Running, command: Sequence[str], log: Path) -> None:
+    code = running.wait()
     if code:
         why = "took too long" if code < 0 else f"exits {code}"
         raise BuildError(f"cannot build: `{' '.join(command)}` {why}: {_last_line(log)}")

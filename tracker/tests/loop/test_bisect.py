@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -36,12 +37,15 @@ class History:
         measure: FakeMeasure,
         test: str = RELU,
         clock: Callable[[], float] | None = None,
+        spacious: bool = False,
         **options: object,
     ) -> Answer:
         found = Repository(self.root)
         with worktrees(found, self.trees, LoopSettings()) as trees:
             clock = clock or Clock()
-            bench = Bench(trees, measure, self.folder, Stamp("bisect"), clock, self.told.append)
+            stamp = Stamp("bisect")
+            bench = Bench(trees, measure, self.folder, stamp, clock, self.told.append)
+            bench = replace(bench, spacious=spacious)
             question = Question(test, self.shas[0], self.shas[-1], **options)  # type: ignore[arg-type]
             return bisect(question, bench, found, Thresholds(), TODAY)
 
@@ -61,6 +65,27 @@ def test_few_commits_are_checked_out(tmp_path: Path) -> None:
     measure = FakeMeasure()
     history.bisect(measure)
     assert len({folder for folder, _, _ in measure.calls}) <= 2 + 6
+
+
+def test_commits_that_may_be_next_are_checked_ahead_and_no_commit_is_checked_twice(
+    tmp_path: Path,
+) -> None:
+    history = History(tmp_path, [1.0] * 6 + [1.03] * 5)
+    measure = FakeMeasure()
+    answer = history.bisect(measure, spacious=True)
+    assert answer.culprits == (history.shas[6],)
+    checks = [folder for folder, _, timing in measure.calls if not timing]
+    assert len(checks) == len(set(checks))
+    # Before any reading the two ends and what is read first are ready.
+    first = next(n for n, line in enumerate(history.told) if line.startswith("reading"))
+    assert not history.told[first + 1].startswith("checking")
+
+
+def test_a_commit_ahead_that_does_not_build_is_told_when_it_is_its_turn(tmp_path: Path) -> None:
+    speeds: list[float | str] = [1.0, 1.0, 1.0, 1.0, "no header", 1.05, 1.05, 1.05]
+    answer = History(tmp_path, speeds).bisect(FakeMeasure(), spacious=True)
+    assert len(answer.culprits) == 2
+    assert answer.certain
 
 
 def test_commits_that_do_not_build_are_skipped_and_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracker.loop.processes import KILLED, TURN, Running, run_limited
+from tracker.loop.processes import KILLED, TURN, Running
 
 WAIT = "import os; f = int(os.environ['BANDWATCH_TURN']); os.write(f, b'r'); go = os.read(f, 1)\n"
 
@@ -20,6 +20,11 @@ def running(tmp_path: Path, program: str, limit_s: float = 30.0) -> Iterator[Run
         Running((sys.executable, "-c", program), tmp_path, log.fileno(), limit_s, waits=True) as it,
     ):
         yield it
+
+
+def run(program: str, folder: Path) -> int:
+    with Running((sys.executable, "-c", program), folder, 2, 30.0) as process:
+        return process.wait()
 
 
 def test_one_that_waits_goes_on_only_when_it_is_let_go(tmp_path: Path) -> None:
@@ -95,12 +100,12 @@ def test_nobody_else_holds_the_other_end(tmp_path: Path) -> None:
 def test_a_command_without_a_turn_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TURN, "3")
     program = f"import os, sys; sys.exit({TURN!r} in os.environ)"
-    assert run_limited((sys.executable, "-c", program), tmp_path, 2, 30.0) == 0
+    assert run(program, tmp_path) == 0
 
 
 def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     with (tmp_path / "log").open("ab") as log:
-        assert run_limited(("no-such-command",), tmp_path, log.fileno(), 5.0) == 127
+        assert Running(("no-such-command",), tmp_path, log.fileno(), 5.0).wait() == 127
     assert "No such file" in (tmp_path / "log").read_text()
 
 
@@ -111,7 +116,7 @@ def test_children_end_with_it(tmp_path: Path) -> None:
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"open({str(note)!r}, 'w').write(str(child.pid))\n"
     )
-    run_limited((sys.executable, "-c", program), tmp_path, 2, 30.0)
+    run(program, tmp_path)
     deadline = time.monotonic() + 10
     while _lives(int(note.read_text())):
         assert time.monotonic() < deadline

@@ -115,3 +115,13 @@ def test_what_all_processes_show_bounds_the_error_of_each_reading() -> None:
     assert search.error(reading) == pytest.approx(0.02)
     quiet = Reading(0, 4, Level(0.03, 0.05), runs=2)
     assert search.error(quiet) == 0.05
+
+
+def test_what_may_be_asked_next_is_what_is_asked_whichever_way_a_reading_goes() -> None:
+    search = Search(16, Level(0.05, 0.002))
+    ahead = search.ahead(0, 8, 0.95)
+    assert ahead == [12, 4]
+    for shift, position in zip((0.0, 0.05), ahead, strict=True):
+        search.readings = [Reading(0, 8, Level(shift, 0.002))]
+        assert search.next() == position
+    assert Search(2, Level(0.05, 0.002)).ahead(0, 1, 0.95) == []

@@ -45,6 +45,22 @@ def test_each_commit_is_built_once(root: Path, tmp_path: Path) -> None:
         assert (path / "built").read_text() == "x\n"
 
 
+def test_commits_that_are_prepared_together_build_at_the_same_time(
+    root: Path, tmp_path: Path
+) -> None:
+    # Each build waits until both have begun; the one of the second commit fails then.
+    wait = f"touch {tmp_path}/$(cat number.txt); while ! [ -e {tmp_path}/0 -a -e {tmp_path}/1 ]; do sleep 0.05; done"
+    settings = LoopSettings(
+        build=("sh", "-c", f"{wait}; [ $(cat number.txt) = 0 ]"), time_limit_s=20.0
+    )
+    first, second, _ = shas(root)
+    with worktrees(Repository(root), tmp_path / "trees", settings) as trees:
+        trees.prepare((first, second))
+        assert trees.at(first).is_dir()
+        with pytest.raises(BuildError, match="exits 1"):
+            trees.at(second)
+
+
 def test_a_commit_that_does_not_build_is_tried_once_and_says_why(
     root: Path, tmp_path: Path
 ) -> None:
