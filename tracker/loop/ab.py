@@ -132,6 +132,8 @@ class _Contestants:
     @classmethod
     def of(cls, contest: Contest, bench: Bench) -> Self:
         shas = _shas(contest)
+        if bench.trees.settings.build:
+            bench.progress(f"building {' and '.join(sha[:12] for sha in shas.values())}")
         bench.trees.prepare(shas.values())
         folders = {name: bench.trees.at(sha) for name, sha in shas.items()}
         checkouts = {name: git.checkout(folder, {}) for name, folder in folders.items()}
@@ -148,8 +150,12 @@ class _Contestants:
         if not all(job.done for job in jobs):
             self._check()
             ahead = self._ahead()
-        with side_by_side(bench.measure, [*jobs, *ahead.values()]) as answers:
-            for name, answer in zip(names, answers, strict=False):
+        with side_by_side(bench.measure, [*ahead.values(), *jobs]) as answers:
+            for sha, answer in zip(ahead, answers, strict=False):
+                with suppress(TrackerError):  # told when it is compared
+                    answer()
+                    bench.checked.add((sha, contest.tests))
+            for name, answer in zip(names, answers[len(ahead) :], strict=True):
                 started = bench.stamp.now()
                 measured = answer()
                 checkout = self.checkouts[name]
@@ -157,10 +163,6 @@ class _Contestants:
                     to_runs(measured, checkout, bench.stamp, started, note=_NOTE)
                 )
                 yield measured
-            for sha, answer in zip(ahead, answers[len(jobs) :], strict=True):
-                with suppress(TrackerError):  # told when it is compared
-                    answer()
-                    bench.checked.add((sha, contest.tests))
 
     def _job(self, name: Name, task: Task) -> Job:
         number = self.started[name]
