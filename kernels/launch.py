@@ -156,7 +156,8 @@ class Module:
                 driver.funcSetAttribute(
                     handle, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes
                 )
-        return Function(handle, layout, threads, self._device_index)
+            # Inside: it asks for the device's context, and another device may be the caller's.
+            return Function(handle, layout, threads, self._device_index)
 
 
 def index_of(device: torch.device) -> int:

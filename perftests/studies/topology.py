@@ -33,6 +33,8 @@ _GPU = re.compile(r"GPU(\d+)")
 _TIMEOUT_S = 30
 _LINKS = 36
 """More than any GPU has; NVML refuses those that are not there."""
+_PEER_CAPABILITIES = {"read": 0, "write": 1, "NVLink": 2}
+"""nvmlGpuP2PCapsIndex_t; of the binding's own names some are tuples, which NVML does not take."""
 _ALREADY_ENABLED = 704
 """cudaErrorPeerAccessAlreadyEnabled."""
 
@@ -145,11 +147,7 @@ def nvml_status(source: Bench, target: Bench) -> str:
     if nvml is None or target.watch.handle is None:
         return "NVML is absent"
     told = []
-    for name, index in (
-        ("read", nvml.NVML_P2P_CAPS_INDEX_READ),
-        ("write", nvml.NVML_P2P_CAPS_INDEX_WRITE),
-        ("NVLink", nvml.NVML_P2P_CAPS_INDEX_NVLINK),
-    ):
+    for name, index in _PEER_CAPABILITIES.items():
         try:
             status = nvml.nvmlDeviceGetP2PStatus(source.watch.handle, target.watch.handle, index)
         except nvml.NVMLError as error:

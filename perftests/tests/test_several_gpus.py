@@ -201,6 +201,25 @@ def test_links_that_nvml_refuses_are_not_there() -> None:
     assert nvlinks(bench) == {"NVLinks up": "NVML is absent"}
 
 
+def test_nvml_is_asked_for_peer_access_by_number() -> None:
+    pynvml = pytest.importorskip("pynvml")
+    asked: list[int] = []
+
+    class Nvml:
+        NVMLError = pynvml.NVMLError
+        NVML_P2P_STATUS_OK = pynvml.NVML_P2P_STATUS_OK
+
+        def nvmlDeviceGetP2PStatus(self, _one: object, _two: object, index: int) -> int:
+            asked.append(index)
+            return int(pynvml.NVML_P2P_STATUS_OK) if index != 1 else 3
+
+    bench: Any = SimpleNamespace(watch=Watch(handle="h", nvml=Nvml()))
+    assert topology.nvml_status(bench, bench) == "read, NVLink"
+    assert asked == [0, 1, pynvml.NVML_P2P_CAPS_INDEX_NVLINK]
+    bench.watch = Watch(absent="NVML is absent")
+    assert topology.nvml_status(bench, bench) == "NVML is absent"
+
+
 def test_the_picture_of_several_gpus_is_drawn(tmp_path: Path) -> None:
     found = [sharded(1, 1e-3), sharded(2, 5.1e-4, 4e-3), sharded(4, 2.6e-4, 5e-3)]
     pairs = pair_rows([pair(i, j) for i in range(4) for j in range(4) if i != j])
