@@ -17,28 +17,50 @@ import pytest
 
 from tracker.tests.loop import fake
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[3]
-# Somebody's own kernel: CuPy where there is a GPU, torch where there is none. WORK repeats it, which
-# is how a regression is planted.
+# Somebody's own kernel: CuPy where there is a GPU, C++ that their build step compiles where there is
+# none. WORK in the C++ and in the CuPy source repeats it, which is how a regression is planted.
 KERNEL = """
+import ctypes
+from pathlib import Path
+
 import torch
 
 WORK = 1
+HERE = Path(__file__).parent
 
 
 def scale(x, out):
-    for _ in range(WORK):
-        if x.is_cuda:
-            import cupy
+    if x.is_cuda:
+        import cupy
 
-            kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = 3 * x", "their_scale")
-            stream = torch.cuda.current_stream().cuda_stream
-            with cupy.cuda.ExternalStream(stream):
+        kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = 3 * x", "their_scale")
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            for _ in range(WORK):
                 kernel(cupy.from_dlpack(x), cupy.from_dlpack(out))
-        else:
-            torch.mul(x, 3.0, out=out)
+    else:
+        pointer = ctypes.c_void_p
+        ctypes.CDLL(str(HERE / "their_scale.so")).scale(
+            pointer(x.data_ptr()), pointer(out.data_ptr()), ctypes.c_long(x.numel())
+        )
+"""
+SOURCE = """
+static const int WORK = 1;
+
+extern "C" void scale(const float *x, float *y, long n) {
+    for (int again = 0; again < WORK; ++again) {
+        for (long i = 0; i < n; ++i) y[i] = 3.0f * x[i];
+        asm volatile("" : : "r"(y) : "memory");
+    }
+}
+"""
+SETTINGS = """
+[tool.bandwatch.ci]
+build = ["g++", "-O2", "-shared", "-fPIC", "-o", "their_scale.so", "their_scale.cpp"]
+# A busy machine needs more time for the six measurements that a verdict asks for.
+arguments = ["--bandwatch-max-seconds", "4"]
 """
 SUITE = """
 import torch
@@ -113,10 +135,9 @@ class Theirs:
         root.mkdir()
         fake.git(root, "init", "--quiet", "--initial-branch=main")
         # Their packages are called what they like; ours must not get in the way.
-        ignored = "__pycache__/\n.pytest_cache/\n.benchmarks/\n"
-        self.commit(
-            {"their_kernels.py": KERNEL, "conftest.py": "", ".gitignore": ignored}, "Our kernel"
-        )
+        ignored = "__pycache__/\n.pytest_cache/\n.benchmarks/\n*.so\n"
+        files = {"their_kernels.py": KERNEL, "their_scale.cpp": SOURCE, "conftest.py": ""}
+        self.commit({**files, ".gitignore": ignored}, "Our kernel")
 
     def commit(self, files: dict[str, str], message: str) -> str:
         return fake.commit(self.root, message, files)
@@ -153,22 +174,42 @@ def test_from_init_to_a_caught_regression(theirs: Theirs) -> None:
     started = theirs.call("bandwatch", "init")
     assert started.returncode == 0, started.stderr
     settings = theirs.root / "pyproject.toml"
-    # A busy machine needs more time for the six measurements that a verdict asks for.
-    patient = '\n[tool.bandwatch.ci]\narguments = ["--bandwatch-max-seconds", "4"]\n'
-    settings.write_text(settings.read_text() + patient)
-    theirs.commit({"perf/test_example.py": SUITE}, "Measure it")
+    settings.write_text(settings.read_text() + SETTINGS)
+    good = theirs.commit({"perf/test_example.py": SUITE}, "Measure it")
     # First run: nothing to compare with, and that is no error.
     first = theirs.call("bandwatch", "ci")
     assert first.returncode == 0, first.stdout + first.stderr
     assert theirs.report()["facts"]["verdict"] == "no baseline"
+    # It is the baseline of a commit that changes nothing.
+    theirs.commit({"README": "Kernels.\n"}, "Say what this is")
+    same = theirs.call("bandwatch", "ci")
+    assert same.returncode in {0, 3}, same.stdout + same.stderr
+    assert "newest clean run of the parent commit" in same.stdout
     # A regression is planted in their kernel, and nowhere else.
-    theirs.commit({"their_kernels.py": KERNEL.replace("WORK = 1", "WORK = 25")}, "Slower")
+    slow = theirs.commit(planted(), "Make it nicer")
     second = theirs.call("bandwatch", "ci")
     assert second.returncode == 1, second.stdout + second.stderr
     (row,) = theirs.report()["tables"]["verdicts"]
     assert row["outcome"] == "regression"
     assert row["bandwidth_change"] < -0.5
     assert fake.git(theirs.root, "status", "--porcelain") == ""
+    reports = theirs.root / ".bandwatch/ci"
+    assert "slower" in (reports / "report.html").read_text()
+    assert 'failures="1"' in (reports / "junit.xml").read_text()
+    assert "**1 regression of 1 case: exit 1**" in (reports / "comment.md").read_text()
+    # Which commit it was, each built in a worktree of its own.
+    theirs.commit({"README": "Fast kernels.\n"}, "Say more")
+    asked = ("bandwatch", "bisect", "scale", good, "main", "--format", "json")
+    found = json.loads(theirs.call(*asked).stdout)
+    assert found["facts"]["culprit"] == slow
     # The same by the plugin alone, which judges against the store.
     third = theirs.call("python", "-m", "pytest", "--benchmark", "-q")
     assert "scale/theirs" in third.stdout
+
+
+def planted() -> dict[str, str]:
+    """Return their sources with the work repeated."""
+    return {
+        name: text.replace("WORK = 1", "WORK = 25")
+        for name, text in (("their_kernels.py", KERNEL), ("their_scale.cpp", SOURCE))
+    }
