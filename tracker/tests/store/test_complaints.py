@@ -21,13 +21,22 @@ CB Conbench, BE Bencher, NY Nyrkiö, LN LLVM LNT):
 | 9 opa#8834: no retention | store/test_keeping.py::test_pruning_keeps_summaries_and_the_newest_runs |
 | 10 metamask#45451: a size limit froze the baseline unseen | test_verdict.py::test_a_stale_baseline_cannot_vouch_for_no_change_but_shows_a_loss |
 | 10 the same: a store that cannot be written passes | test_a_store_that_cannot_be_written_is_an_error_each_time |
+| 9 GA: concurrent pushes lose data: kills in the middle | store/test_processes.py::test_killed_writers_leave_whole_runs_only |
 | 12 AS#630: dies on a commit that left the repository | test_a_commit_that_left_the_repository_keeps_its_results |
 | 16 pybroker#287, CB#1191: nothing measured passes | test_verdict.py::test_an_empty_run_is_undecided |
+| 17 CB#1191, #1260: no results are no regressions | test_verdict.py::test_an_empty_run_is_undecided |
+| 17 the same: an empty selection exports nothing, quietly | exporters/test_round_trip.py::test_a_gpu_model_without_runs_is_no_empty_export |
 | 19 CB#978, #1470: queries slow down as results pile up | test_no_query_reads_all_results |
+| 19 CB#1614: 503 on the landing page at scale | store/test_growth.py::test_ten_times_the_results_cost_no_more |
+| 20 react_on_rails#3829: alerts of an orphaned threshold | test_config.py::test_an_override_that_fits_nothing_is_told_only_after_a_complete_run |
 | 22 slang#1718: base and test merge disagree | test_a_test_merge_keeps_its_tree_head_base_and_merge_base |
 | 24 atlas#569, TileOPs#1588: hardware state unknown | test_the_state_of_the_device_is_kept_with_each_result |
 | 24 Rapid-MLX#1527: another process used the GPU | test_gate.py::test_a_result_of_a_shared_device_is_never_a_baseline |
 | 25 vllm-omni#3328: baselines survive a CUDA change | test_another_cuda_is_another_series |
+| LN#140: the same binary is called slower | test_verdict.py::test_the_same_machine_code_is_named_and_points_to_the_environment |
+| foundry#15720: missing nightly results are accepted | test_gate.py::test_a_case_that_a_complete_run_lacks_has_vanished |
+| PH: a race makes two alerts of one | store/test_processes.py::test_people_who_decide_at_once_are_all_kept_in_one_order |
+| OT: numbers come back as text, small ones as zero | exporters/test_round_trip.py::test_any_sample_and_any_text_survive_each_form |
 | CB: the hash has the number of GPUs, not their model | test_two_gpu_models_never_share_a_series |
 | LN#75: orders know nothing of git | queries/test_queries.py::test_parents_decide_before_wrong_clocks |
 | BE: backdated results stand at the end | queries/test_queries.py::test_a_series_is_in_commit_order_with_backfills_in_place |
@@ -62,19 +71,26 @@ TESTS = Path(__file__).parents[1]
 VECTOR = make_case().fingerprint
 
 
-def mapped() -> list[tuple[str, str]]:
-    rows = [
-        line.strip("| ").split(" | ") for line in (__doc__ or "").splitlines() if "test_" in line
-    ]
-    return [(complaint, test) for complaint, test in rows]
+def mapped(text: str | None) -> list[tuple[str, str]]:
+    """The rows of a table in a docstring: what, and the test that shows it."""
+    lines = (line for line in (text or "").splitlines() if "test_" in line)
+    return [(row[0], row[1]) for row in (line.strip("| ").split(" | ") for line in lines)]
 
 
-@pytest.mark.parametrize(("complaint", "test"), mapped())
-def test_each_complaint_has_a_test_that_exists(complaint: str, test: str) -> None:
+def exists(test: str) -> bool:
+    """Whether there is a test of that name; one without a file is of this module."""
     file, _, name = test.rpartition("::")
-    path = TESTS / file if file else Path(__file__)
-    functions = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
-    assert name in functions, complaint
+    tree = ast.parse((TESTS / file if file else Path(__file__)).read_text("utf-8"))
+    return name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(("complaint", "test"), mapped(__doc__))
+def test_each_complaint_has_a_test_that_exists(complaint: str, test: str) -> None:
+    assert exists(test), complaint
+
+
+def test_a_test_that_does_not_exist_is_noticed() -> None:
+    assert not exists("test_gate.py::test_that_nobody_wrote")
 
 
 def test_data_in_parameters_never_reaches_the_store() -> None:

@@ -11,9 +11,10 @@ from sqlalchemy import delete, func, select
 from tracker import queries
 from tracker.model import Run
 from tracker.store import Store
+from tracker.store.people import Triage, TriageState, add_triage, triage_log, triage_states
 from tracker.store.schema import ResultRow, RunRow, SampleRow
 from tracker.tests.cluster import Cluster
-from tracker.tests.factory import make_case, make_result, make_run
+from tracker.tests.factory import make_case, make_result, make_run, sha
 from tracker.tests.processes import all_at_once, killed_after
 
 CASES = tuple(make_result(make_case(n=1024 + n)) for n in range(40))
@@ -138,6 +139,22 @@ def test_readers_see_whole_runs_while_others_write(address: str) -> None:
                 revision = store.revision()
 
     all_at_once([write, read, read])
+
+
+def decide(address: str, who: int) -> None:
+    with Store.open(address) as store:
+        for state in (TriageState.ACKNOWLEDGED, TriageState.ACCEPTED):
+            add_triage(store, Triage("0" * 16, "NVIDIA H200", sha(2), state, f"person {who}"))
+
+
+def test_people_who_decide_at_once_are_all_kept_in_one_order(address: str) -> None:
+    all_at_once([partial(decide, address, who) for who in range(6)])
+    with Store.open(address) as store:
+        log = triage_log(store)
+        assert Counter(entry.author for entry in log) == {f"person {n}": 2 for n in range(6)}
+        # One change point, one state: that of the entry written last.
+        assert list(triage_states(store).values()) == [log[-1]]
+        assert store.revision() == 12
 
 
 def test_the_check_of_whole_runs_sees_a_half_one(store: Store) -> None:
