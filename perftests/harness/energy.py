@@ -33,7 +33,9 @@ _LONGEST_S = 5.0
 _LEAST_STEPS = 4
 _IDLE_POLL_S = 0.002
 _SLICE_S = 0.004
-_SLICES_AHEAD = 2
+_SLICES_AHEAD = (
+    8  # 20 ms or more: reading the counter takes NVML 8 ms, and the device must not wait
+)
 
 
 class EnergyError(HarnessError):
@@ -182,7 +184,7 @@ def _measured(
 
 
 class _Load:
-    """Launches without a gap, a few milliseconds ahead of the device."""
+    """Launches without a gap, some tens of milliseconds ahead of the device."""
 
     def __init__(
         self, device: CudaDevice, launches: Sequence[Callable[[], object]], median_s: float
@@ -196,7 +198,7 @@ class _Load:
         self._slices = 0
 
     def work(self) -> None:
-        """Enqueue one slice and wait for the one before the last."""
+        """Enqueue one slice and wait for the one that was enqueued eight before."""
         for _ in range(self._replays):
             self._runner.once()
         self._last = torch.cuda.Event(enable_timing=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,9 +51,14 @@ def test_trials_are_joined_by_their_mean_and_the_larger_of_both_errors() -> None
 
 
 def test_a_trial_in_which_the_device_waited_for_the_host_does_not_count() -> None:
-    full, late = trial(0.1), {**trial(0.05), "launches_per_s": 6.6e3}
-    assert energy.gapless([late, full, full]) == [full, full]
-    assert energy.gapless([]) == []
+    full, late = {**trial(0.1), "launches_per_s": 9.2e3}, {**trial(0.05), "launches_per_s": 6.6e3}
+    load: Any = SimpleNamespace(outcome=SimpleNamespace(seconds=[1e-4]), trials=[late, full, full])
+    assert energy.gapless(load) == [full, full]
+    load.trials = [late]
+    load.reason = None
+    energy.take_turns(SimpleNamespace(idle_power=None), [load], -energy.SPARE_ROUNDS)  # type: ignore[arg-type]
+    assert load.trials == []
+    assert load.reason == "the device waited for the host in every trial"
 
 
 def test_a_reading_that_a_trial_lacks_is_not_averaged() -> None:
@@ -130,8 +136,9 @@ def test_energies_of_turns_in_both_orders_reach_table_store_and_picture(
         assert bench.idle_power is None
         order.append(found.workload.implementation)
         found.energy = trial(0.2 if found.workload.implementation == "cuda_scalar" else 0.1)
+        found.energy["launches_per_s"] = 1 / median_s
         if late and late[0] == found.workload.implementation:
-            found.energy |= {"launches_per_s": 5e3, "j_per_gb": 9.0}
+            found.energy |= {"launches_per_s": 0.66 / median_s, "j_per_gb": 9.0}
             late.pop()
 
     monkeypatch.setattr(energy, "measure_energy", measured)
