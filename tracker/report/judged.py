@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tracker.evidence import Evidence
 from tracker.model import Result, Status, VerdictKind
 from tracker.reasons import ReasonCode
 from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
@@ -77,6 +78,7 @@ COLUMNS = (
     *(Column(key, None) for key in ("baseline", "baseline_time_s", "bandwidth_change")),
     *(Column(key, None) for key in ("bandwidth_change_low", "bandwidth_change_high")),
     *(Column(key, None) for key in ("metric", "p_value", "detectable_loss", "more_runs")),
+    *(Column(key, None) for key in ("since", "waived", "noise", "noise_source", "evidence")),
     Column("change", "change of GB/s", Kind.NUMBER, machine=False, drop=1),
     Column("outcome", None),
     Column("mark", "verdict", Kind.WORD, machine=False),
@@ -151,10 +153,28 @@ def _compared(judged: Judged) -> dict[str, Value]:
         "p_value": verdict.p_value,
         "detectable_loss": verdict.detectable,
         "more_runs": verdict.more_runs,
+        "since": verdict.since,
+        "waived": verdict.waived or None,
+        "noise": verdict.noise.sigma if verdict.noise else None,
+        "noise_source": verdict.noise.source if verdict.noise else None,
+        "evidence": [_evidence(evidence) for evidence in verdict.evidence],
         "outcome": judged.outcome,
         "mark": MARKS[judged.outcome],
         "reasons": [{"code": r.code.value, "message": r.message} for r in verdict.reasons],
         "remarks": judged.remarks,
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Value]:
+    low, high = evidence.bandwidth_interval
+    return {
+        "metric": evidence.metric,
+        "base": evidence.base,
+        "head": evidence.head,
+        "bandwidth_change": evidence.bandwidth_effect,
+        "bandwidth_change_low": low,
+        "bandwidth_change_high": high,
+        "p_value": evidence.comparison.p_value,
     }
 
 
