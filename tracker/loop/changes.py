@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tracker.levels import Course, Floats, Found, lasting, steps, trusted
 from tracker.model import Case
 from tracker.queries import Series, SeriesInfo, series, series_list
 from tracker.stats.change_point import history
@@ -15,7 +15,6 @@ from tracker.store.people import Triage
 
 # The place of a change may move by so many commits as runs are added.
 NEAR = 3
-_TRUSTED = ("ok", "noisy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Change:
     @property
     def recovered(self) -> bool:
         """Whether a loss is over: the present level has made up for more than half of it."""
-        return self.effect < 0 and (self.newest - self.after) > (self.before - self.after) / 2
+        return self.effect < 0 and not lasting(self.before, self.after, self.newest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,8 @@ class Line:
     case: Case
     gpu_model: str
     shas: tuple[str, ...]
-    bandwidth: tuple[float, ...]
-    judged: tuple[float, ...]
     started: tuple[float, ...]
+    course: Course
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Survey:
 
 
 def _gone(line: Line, entry: Triage) -> Change:
-    level = float(np.median(line.bandwidth))
+    level = float(np.median(line.course.bandwidth))
     place = line.shas.index(entry.commit_sha)
     return Change(
         case=line.case,
@@ -121,56 +119,56 @@ def lines(store: Store, branch: str, gpu_model: str | None = None) -> Iterator[L
             newest[info.case_key, info.gpu_model] = info
     for (key, model), info in newest.items():
         found = series(store, key, model, environment_key=info.environment_key, branch=branch)
-        kept = [i for i in range(len(found)) if _usable(found, i)]
+        counts = trusted(found.status, found.shared)
+        kept = [i for i in range(len(found)) if counts[i] and _usable(found, i)]
         if kept:
             yield _line(found, kept)
 
 
 def _usable(found: Series, i: int) -> bool:
-    trusted = found.status[i] in _TRUSTED and not found.shared[i]
-    return bool(trusted and found.sha[i] and isfinite(found.bandwidth[i]))
+    return bool(found.sha[i] and isfinite(found.bandwidth[i]))
 
 
 def _line(found: Series, kept: Sequence[int]) -> Line:
-    # Boards of one model differ in time by about a percent, in the fraction of copy hardly.
-    boards = {int(found.device[i]) for i in kept}
-    several = len(boards) > 1 and all(isfinite(found.copy_fraction[i]) for i in kept)
-    judged = found.copy_fraction if several else found.bandwidth
     groups: dict[str, list[int]] = {}
     for i in kept:
         groups.setdefault(str(found.sha[i]), []).append(i)
-    return Line(
-        case=found.case,
-        gpu_model=found.gpu_model,
-        shas=tuple(groups),
+    # A commit may have been measured on several boards; then they all count as one more.
+    boards = [",".join(sorted({str(found.device[i]) for i in group})) for group in groups.values()]
+    course = Course(
         bandwidth=_medians(found.bandwidth, groups.values()),
-        judged=_medians(judged, groups.values()),
-        started=tuple(float(found.started[g[0]]) for g in groups.values()),
+        copy_fraction=_medians(found.copy_fraction, groups.values()),
+        environment=[""] * len(groups),
+        device=boards,
+        trusted=np.ones(len(groups), dtype=np.bool_),
     )
+    started = tuple(float(found.started[group[0]]) for group in groups.values())
+    return Line(found.case, found.gpu_model, tuple(groups), started, course)
 
 
-def _medians(values: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> tuple[float, ...]:
-    return tuple(float(np.median(values[list(group)])) for group in groups)
+def _medians(values: Floats, groups: Iterable[Sequence[int]]) -> Floats:
+    return np.array([np.median(values[list(group)]) for group in groups], dtype=np.float64)
+
+
+def _points(values: Sequence[float]) -> Sequence[Found]:
+    """Return the change points of values; a steady drift is none."""
+    return history(values).changes
 
 
 def _changes(line: Line) -> Iterator[Change]:
-    points = history(line.judged).changes
-    edges = [point.index for point in points]
-    ends = [*edges[1:], len(line.shas)]
-    starts = [0, *edges]
-    for number, point in enumerate(points):
-        before = line.bandwidth[starts[number] : point.index]
-        after = line.bandwidth[point.index : ends[number]]
+    found = steps(line.course, detect=_points)
+    newest = found[-1].after if found else 0.0
+    for step in found:
         yield Change(
             case=line.case,
             gpu_model=line.gpu_model,
-            sha=line.shas[point.index],
-            previous_sha=line.shas[point.index - 1],
-            effect=point.effect,
-            p_value=point.p_value,
-            before=float(np.median(before)),
-            after=float(np.median(after)),
-            newest=float(np.median(line.bandwidth[edges[-1] :])),
-            started=line.started[point.index],
-            nearby=line.shas[max(0, point.index - NEAR) : point.index + NEAR + 1],
+            sha=line.shas[step.index],
+            previous_sha=line.shas[step.previous],
+            effect=step.effect,
+            p_value=step.p_value,
+            before=step.before,
+            after=step.after,
+            newest=newest,
+            started=line.started[step.index],
+            nearby=line.shas[max(0, step.index - NEAR) : step.index + NEAR + 1],
         )
