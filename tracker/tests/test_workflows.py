@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -186,6 +187,20 @@ def test_a_planted_fault_is_found(
 ) -> None:
     edit(copy, name, old, new)
     assert [fault for fault in check(copy) if told in fault]
+
+
+def test_owners_are_named_for_paths_that_exist_or_it_is_said_that_none_are() -> None:
+    lines = (ROOT / ".github/CODEOWNERS").read_text("utf-8").splitlines()
+    rules = [line.split() for line in lines if re.match(r"#?/", line)]
+    assert rules
+    for path, *owners in rules:
+        assert (ROOT / path.lstrip("#/")).exists(), path
+        assert owners
+    in_force = [rule for rule in rules if not rule[0].startswith("#")]
+    assert in_force in ([], rules)
+    # A placeholder that looks like an owner would protect nothing and say the contrary.
+    assert not any(owner == "@ORG/TEAM" for _, *owners in in_force for owner in owners)
+    assert in_force or any("protects nothing" in line for line in lines)
 
 
 def test_actions_are_pinned_to_one_commit_everywhere(copy: Repository) -> None:
