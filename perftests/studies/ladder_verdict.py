@@ -82,7 +82,8 @@ def _of_input(section: Section, pieces: Sequence[Row], *, first: bool) -> str:
         return ""
     best = max(rows, key=lambda name: float(rows[name]["over eager"]))
     mine = [row for row in pieces if row["input"] == _input(section)]
-    parts = [_of_best(section, rows, best), _of_steps(rows), _order(rows)]
+    name = _input(section)
+    parts = [_of_best(section, rows, best), _of_steps(name, rows), _order(name, rows)]
     if first:  # the reasons are those of every input
         parts += [
             _of_eager(rows[EAGER], mine),
@@ -111,18 +112,20 @@ def _of_copy(row: Row) -> str:
     return f", {float(row['of copy']):.1%} of a copy's rate" if "of copy" in row else ""
 
 
-def _of_steps(rows: Mapping[str, Row]) -> str:
+def _of_steps(name: str, rows: Mapping[str, Row]) -> str:
     kinds: dict[str, list[str]] = {}
     for step in PUBLISHED:
         if step in rows:
             found = float(rows[step]["over eager"])
             kinds.setdefault(judged(step, found), []).append(f"{STEPS[step]} ({found:.2f}x)")
-    says = {"as published": "as published", "more": "more than published", "less": "less"}
+    says = {"as published": "as published", "more": "more than published", "less": "less than that"}
     told = [f"{', '.join(kinds[kind])} {says[kind]}" for kind in says if kind in kinds]
-    return f"The published steps gain: {'; '.join(told)}." if told else "No published step ran."
+    if not told:
+        return "No published step ran."
+    return f"With {name} the published steps gain: {'; '.join(told)}."
 
 
-def _order(rows: Mapping[str, Row]) -> str:
+def _order(name: str, rows: Mapping[str, Row]) -> str:
     """Return whether each published step beats the one below it here."""
     ladder = [step for step in (EAGER, *PUBLISHED) if step in rows and step != "torch_jit"]
     fallen = [
@@ -130,7 +133,9 @@ def _order(rows: Mapping[str, Row]) -> str:
         for lower, upper in pairwise(ladder)
         if float(rows[upper]["over eager"]) <= float(rows[lower]["over eager"])
     ]
-    return f"Their order differs: {', '.join(fallen)}." if fallen else "Their order holds."
+    if not fallen:
+        return f"With {name} their order holds."
+    return f"With {name} their order differs: {', '.join(fallen)}."
 
 
 def _of_eager(eager: Row, pieces: Sequence[Row]) -> str:
