@@ -1,7 +1,10 @@
 """What each foreign format becomes, with values worked out by hand."""
 
 import json
+import platform
 import struct
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,3 +253,25 @@ def test_a_run_from_a_file_is_no_complete_suite(file: Path) -> None:
     assert run.notes == ("imported from pytest-benchmark 5.1.0",)
     assert json.loads(file.read_text())["version"] == "5.1.0"
     assert replace(run, complete=True) != run
+
+
+def test_a_file_that_pytest_benchmark_itself_wrote_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("pytest_benchmark")
+    (tmp_path / "test_sum.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', [10, 100])\n"
+        "def test_sum(benchmark, n):\n"
+        "    benchmark.pedantic(sum, args=(range(n),), rounds=7)\n"
+    )
+    plugins = ["-p", "no:tracker.pytest_plugin", "-p", "no:perftests.plugin"]
+    flags = ["--benchmark-json=out.json", "--benchmark-save-data"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugins, *flags],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    run = one(tmp_path / "out.json")
+    assert [r.case.parameters for r in run.results] == [{"n": 10}, {"n": 100}]
+    assert [len(r.measurements_s) for r in run.results] == [7, 7]
+    assert run.environment.python == platform.python_version()
