@@ -115,8 +115,8 @@ def aligned(scope: Scope, sizes_mib: Sequence[int]) -> Section:
             case = _case(dtype, mib)
             rows += _against(list(_measured(scope, case, mib)), next(iter(packs)), "over one")
     how = (
-        "y = a + b, cold medians; MiB of one input; `of copy` over the copy of an array of that "
-        "size; `over one` is the speed-up over one element a thread"
+        "y = a + b, cold medians; MiB of one input; `of copy` over a copy that moves as many "
+        "bytes; `over one` is the speed-up over one element a thread"
     )
     return Section("Packs, aligned", how, rows, _UNITS)
 
@@ -163,22 +163,16 @@ def _measured(scope: Scope, case: Case, mib: int) -> Iterator[Row]:
         if reason is None:
             load = workload(implementation, case, scope.device)
             try:
-                seconds = median(scope.measure(load).seconds)
+                outcome = scope.measure(load)
             except RuntimeError as error:
                 reason = reason_of(error)
         if reason is not None:
             yield {**row, "note": reason}
             continue
+        seconds = median(outcome.seconds)
         rate = load.bytes_moved / seconds
-        yield {**row, "time": seconds, "bandwidth": rate, "of copy": rate / _copy(scope, case)}
-
-
-def _copy(scope: Scope, case: Case) -> float:
-    """Return the rate of a copy of an array of the case's size: what add is set against."""
-    bench = scope.session.bench(scope.device)
-    moved = 2 * case.shape[0] * case.torch_dtype.itemsize
-    with bench.lock.alone(), bench.device.stream():
-        return bench.peaks(moved, "cold").copy_bytes_per_s or float("nan")
+        copy = outcome.result["peaks"].get("copy_bytes_per_s") or float("nan")
+        yield {**row, "time": seconds, "bandwidth": rate, "of copy": rate / copy}
 
 
 def _against(rows: list[Row], single: str, column: str) -> list[Row]:
