@@ -182,7 +182,17 @@ def result(store: Store, run_id: str, case_key: str) -> Result | None:
 def latest(store: Store, run_id: str) -> pd.DataFrame:
     """Return the results of a run, one row a case, without measurements; numbers in base units."""
     found = queries.results(store, queries.find_run(store, run_id), measurements=False)
-    return pd.DataFrame([_row(result) for result in found])
+    return pd.DataFrame([_row(result) for result in found], columns=list(_ROW))
+
+
+# The columns of a result, whether or not there is one.
+_ROW = (
+    *("label", "case_key", "kernel", "implementation", "dtype", "shape", "status"),
+    *("median_s", "count", "bytes_moved", "flop", "bandwidth", "copy_fraction"),
+    *("copy_bytes_per_s", "copy_source", "theoretical_bytes_per_s", "theoretical_flop_per_s"),
+    *("checked", "passed", "worst_error", "bound", "worst_ratio", "detail", "compile_s"),
+    "warnings",
+)
 
 
 def _row(result: Result) -> dict[str, str | float | bool | None]:

@@ -37,4 +37,8 @@ def choose(view: View) -> Newest | Parameters:
     if run is None:
         notices.show(notices.nothing_for(("the branch",)), view.colours)
         return {GPU.key: gpu, BRANCH.key: branch or ALL}
-    return Newest(gpu, branch, run, data.latest(view.snapshot, run.run_id))
+    results = data.latest(view.snapshot, run.run_id)
+    if not len(results):
+        notices.show(notices.no_results(), view.colours)
+        return {GPU.key: gpu, BRANCH.key: branch or ALL}
+    return Newest(gpu, branch, run, results)

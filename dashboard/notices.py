@@ -97,6 +97,15 @@ def unfinished_run() -> Notice:
     )
 
 
+def no_results() -> Notice:
+    """Return what to say of a run that measured nothing."""
+    return Notice(
+        "This run has no results",
+        "It was recorded without a single case. The page of runs shows its notes and its command.",
+        tone=Tone.WARNING,
+    )
+
+
 def partial_run() -> Notice:
     """Return what to say of a run that measured only a selection."""
     return Notice(

@@ -125,3 +125,21 @@ def test_a_run_of_undecided_cases_alone_is_told(app: Open, tmp_path: Path) -> No
     plan = replace(PLAN, commits=9, measurements=3)
     address = fill(tmp_path / "few.db", iter([run(rng, 0, plan=plan), run(rng, 1, plan=plan)]))
     assert "Nothing could be decided" in pages.html(app(store=address))
+
+
+@ALL_PAGES
+def test_a_run_without_results_breaks_no_page(app: Open, tmp_path: Path, name: str) -> None:
+    rng = np.random.default_rng(0)
+    first, second = run(rng, 0, plan=PLAN), replace(run(rng, 1, plan=PLAN), results=())
+    page = app(name, store=fill(tmp_path / "nothing.db", iter([first, second])))
+    assert not page.exception
+    if name in {"kernels", "roofline", "correctness"}:
+        assert "This run has no results" in pages.html(page)
+
+
+def test_a_store_of_uncommitted_work_alone_says_what_to_loosen(app: Open, tmp_path: Path) -> None:
+    found = run(np.random.default_rng(0), 0, plan=PLAN)
+    found = replace(found, checkout=replace(found.checkout, dirty=True))
+    page = app(store=fill(tmp_path / "dirty.db", iter([found])))
+    assert not page.exception
+    assert "No run passes these filters" in pages.html(page)

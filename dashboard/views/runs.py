@@ -201,15 +201,19 @@ def _yes(*, flag: bool | None) -> str:
     return ABSENT if flag is None else ("on" if flag else "off")
 
 
-def _case(view: View, run: RunInfo) -> str:
+def _case(view: View, run: RunInfo) -> str | None:
     rows = data.latest(view.snapshot, run.run_id)
+    if not len(rows):
+        notices.show(notices.no_results(), view.colours)
+        return None
     labels = [str(name) for name in rows["label"]]
     chosen = filters.choose_named(_CASE, labels, view.address)
     return str(rows["case_key"].iloc[labels.index(chosen)])
 
 
 def _states(view: View, run: RunInfo) -> None:
-    result = data.result(view.snapshot, run.run_id, _case(view, run))
+    case = _case(view, run)
+    result = data.result(view.snapshot, run.run_id, case) if case else None
     if result is None:
         return
     moments = (("Before", result.before), ("During", result.during), ("After", result.after))
@@ -238,7 +242,10 @@ def _state(state: DeviceState | None) -> list[Fact]:
 
 
 def _measurements(view: View, run: RunInfo) -> None:
-    result = data.result(view.snapshot, run.run_id, _case(view, run))
+    case = _case(view, run)
+    if case is None:
+        return
+    result = data.result(view.snapshot, run.run_id, case)
     if result is None or not result.measurements_s:
         why = result.reasons.get("measurements_s", "") if result is not None else ""
         facts.line(
