@@ -10,13 +10,16 @@ from typing import NamedTuple
 # docs/results/kernel-tuning.md). A wave is one 16-byte load from each resident thread of 132 SMs,
 # 4.3 MB. Between one and about four waves it pays to have the whole input in flight at once: four
 # loads are 6 % faster at 16 MiB and 5 % slower at 256 MiB. Beyond, one load is best. Up to a wave
-# it is two, as long as they leave no SM without a block.
+# it is two, as long as the inputs leave every SM three blocks: below, more blocks are better.
 THREADS = 128
 PLAIN_THREADS = 256  # of the kernels that articles start from: a thread an element or a pack
 VECTOR_BYTES = 16
 WAVE_BYTES = 132 * 2048 * VECTOR_BYTES
 FEW_WAVES = 4
-BUSY_BYTES = 132 * THREADS * 2 * VECTOR_BYTES  # two loads a thread, a block for each SM
+BUSY_BYTES = 3 * 132 * THREADS * 2 * VECTOR_BYTES  # two loads a thread, three blocks for each SM
+# Tiles begin on lines of the output. On multiples of their own size, as they once did, most tensors
+# would have a cut tile at either end.
+LINE_BYTES = 128
 
 
 class Tiling(NamedTuple):
@@ -39,7 +42,8 @@ def loads_per_thread(
     fitting = [loads for loads in choices if nbytes <= loads * wave_bytes]
     if not fitting:
         return choices[-1] if nbytes * inputs <= FEW_WAVES * wave_bytes else choices[0]
-    return 2 if 2 in fitting and fitting[0] < 2 and nbytes >= BUSY_BYTES else fitting[0]
+    two = 2 in fitting and fitting[0] < 2 and nbytes * inputs >= BUSY_BYTES
+    return 2 if two else fitting[0]
 
 
 def tile(
@@ -50,12 +54,12 @@ def tile(
     choices: Sequence[int] = (1,),
     shifted_choices: Sequence[int] = (1,),
     threads: int = THREADS,
-    boundary: int | None = None,
+    boundary: int = LINE_BYTES,
 ) -> Tiling:
     """Return the launch for `n` elements at the addresses `inputs` and `output`.
 
     `sizes` are the bytes of an input and an output element; the wider moves 16 bytes a granule.
-    Tiles begin on multiples of `boundary` bytes, by default of their own size.
+    Tiles begin on multiples of `boundary` bytes, a power of two.
     """
     in_size, out_size = sizes
     wider = max(sizes)
@@ -69,6 +73,6 @@ def tile(
             shifted = True
     loads = loads_per_thread(n * wider, shifted_choices if shifted else choices, len(inputs))
     tile_bytes = threads * granule * out_size * loads
-    shift_bytes = output % min(boundary or tile_bytes, tile_bytes)
+    shift_bytes = output % min(boundary, tile_bytes)
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
     return Tiling(shifted, loads, blocks, shift_bytes // out_size)

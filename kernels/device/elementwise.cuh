@@ -17,7 +17,7 @@
 // Whether the first block takes the last tile, which an end of the data may cut: what is slower than
 // the rest should not begin after it.
 #ifndef LAST_TILE_FIRST
-#define LAST_TILE_FIRST 0
+#define LAST_TILE_FIRST 1
 #endif
 // Cache hints, replaceable to measure others (names of the load and store intrinsics).
 #ifndef LOAD_HINT

@@ -35,22 +35,11 @@ struct Row {
     u32 block;  // of this row's
 };
 
-// Whether the first block takes the last tile, which the end of a row may cut: what is slower than the
-// rest should not begin after it.
-#ifndef LAST_TILE_FIRST
-#define LAST_TILE_FIRST 0
-#endif
-
 __device__ __forceinline__ Row row_of_block(const Byte* x, Byte* y, const Layout& layout) {
-#if LAST_TILE_FIRST
-    const u32 block = blockIdx.x ? blockIdx.x - 1 : gridDim.x - 1;
-#else
-    const u32 block = blockIdx.x;
-#endif
-    Row row{x, y, layout.pixels, block};
+    Row row{x, y, layout.pixels, blockIdx.x};
     if (layout.blocks) {
-        const u32 index = block / layout.blocks, image = index / layout.rows;
-        row.block = block - index * layout.blocks;
+        const u32 index = blockIdx.x / layout.blocks, image = index / layout.rows;
+        row.block = blockIdx.x - index * layout.blocks;
         row.x += (index - image * layout.rows) * layout.x_pitch + image * layout.x_image;
         row.y += (index - image * layout.rows) * layout.y_pitch + image * layout.y_image;
     }

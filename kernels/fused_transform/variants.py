@@ -17,6 +17,7 @@ MAX_CHANNELS = 8  # beyond, a thread's pixels no longer fit its registers: a thr
 VECTOR_BYTES = 16
 # What a block of cuda_vector reads or writes at most: 3 KiB win on an H200, and 6 KiB lose.
 TILE_BYTES = 4096
+WARP_BYTES = 1536  # what a block of one warp reads at least; 48 KiB on an SM
 
 
 class Types(NamedTuple):
@@ -99,7 +100,7 @@ DEFAULTS = {
         Variant("scalar", 128),
         Variant("direct", 256),
         Variant("shared", 64),
-        Variant("warp", 64),
+        Variant("warp", 32),
         Variant("pipeline", 32),
         Variant("bulk", 64),
     )
@@ -128,13 +129,15 @@ def tile_of(types: Types) -> Variant:
     """Return the kernel of cuda_vector: a tile a warp, through registers.
 
     A thread loads a vector at least, where two vectors of outputs need no more: 12 bytes each, as
-    for bytes to fp32, leave too little in flight. A block has two warps where a tile allows it.
+    for bytes to fp32, leave too little in flight. A block has one warp, as long as that reads
+    enough for the 32 blocks of an SM to keep the memory busy, else two where a tile allows it.
     """
     in_thread, out_thread = (types.vector_pixels * p for p in (types.in_pixel, types.out_pixel))
     double = in_thread < VECTOR_BYTES and 2 * 32 * out_thread <= TILE_BYTES
     vectors = 2 if double else 1
-    threads = 64 if 64 * vectors * max(in_thread, out_thread) <= TILE_BYTES else 32
-    return Variant("warp", threads, vectors)
+    alone = 32 * vectors * in_thread >= WARP_BYTES
+    small = 64 * vectors * max(in_thread, out_thread) <= TILE_BYTES
+    return Variant("warp", 64 if small and not alone else 32, vectors)
 
 
 def vector_variants(types: Types) -> tuple[Variant, ...]:

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from kernels.tiling import THREADS, VECTOR_BYTES, WAVE_BYTES, loads_per_thread, tile
+from kernels.tiling import LINE_BYTES, THREADS, VECTOR_BYTES, WAVE_BYTES, loads_per_thread, tile
 
 
 @pytest.mark.parametrize("sizes", [(4, 4), (2, 2), (4, 2), (2, 4), (1, 4)])
@@ -16,8 +16,8 @@ def test_the_tiles_cover_the_output_and_no_more(sizes: tuple[int, int], n: int, 
     for phase in range(0, 8192, out_size * 5):
         cut = tile([1 << 20], (1 << 22) + phase, n, sizes, (loads,), (loads,))
         first = -cut.shift
-        assert -per_block < first <= 0
-        assert ((1 << 22) + phase + first * out_size) % (per_block * out_size) == 0
+        assert -LINE_BYTES < first * out_size <= 0
+        assert ((1 << 22) + phase + first * out_size) % LINE_BYTES == 0
         assert (cut.blocks - 1) * per_block + first < n <= cut.blocks * per_block + first
         assert in_size
 
@@ -45,9 +45,10 @@ def test_conversions_are_shifted_unless_a_granule_is_aligned_on_both_sides(
 def test_loads_follow_the_waves() -> None:
     choices = (1, 2, 4)
     assert loads_per_thread(1, choices) == 1
-    assert loads_per_thread(512 << 10, choices) == 1
-    assert loads_per_thread(1 << 20, choices) == 2
-    assert loads_per_thread(1 << 20, (1,)) == 1
+    assert loads_per_thread(1 << 20, choices) == 1
+    assert loads_per_thread(1 << 20, choices, inputs=2) == 2
+    assert loads_per_thread(2 << 20, choices) == 2
+    assert loads_per_thread(2 << 20, (1,)) == 1
     assert loads_per_thread(WAVE_BYTES, choices) == 2
     assert loads_per_thread(WAVE_BYTES + 1, choices) == 2
     assert loads_per_thread(16 << 20, choices) == 4

@@ -47,14 +47,14 @@ def chosen(pixels: int, types: Types = RGB) -> Variant:
 
 @pytest.mark.parametrize("pixels", [87040, 21 * 512 * 512, 1024 * 512 * 512])
 def test_every_size_takes_a_tile_a_warp(pixels: int) -> None:
-    assert chosen(pixels) == Variant("warp", 64)
+    assert chosen(pixels) == Variant("warp", 32)
     assert chosen(pixels, Types(U8, F32, 3, 3)) == Variant("warp", 32, 2)
     assert chosen(pixels, Types(U8, F16, 3, 3)) == Variant("warp", 64)
 
 
 def test_rows_without_a_whole_tile_take_the_scalar_kernel() -> None:
     assert chosen(127) == SCALAR
-    assert chosen(128) == Variant("warp", 64)
+    assert chosen(128) == Variant("warp", 32)
     assert chosen(128, types=Types(F16, F16, 3, 3)) == SCALAR
 
 
