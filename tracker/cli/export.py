@@ -23,7 +23,7 @@ from tracker.units import size
     type=click.Choice(FORMATS),
     default=FORMATS[0],
     show_default=True,
-    help="jsonl holds everything that the store does; `bandwatch import` reads it back.",
+    help="jsonl, csv and parquet hold all that the store does; `bandwatch import` reads them back.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="A file instead of standard output."
@@ -35,9 +35,10 @@ def command(
 ) -> int:
     """Write RUN (a run id, a commit, `latest`) or the whole store in another tool's format.
 
-    csv, parquet and jsonl hold every run unless RUN is given; bmf and github-action-benchmark one
-    run, by default the newest; openmetrics the newest run of each GPU model. Times are in seconds,
-    as the column names say; bmf and github-action-benchmark want nanoseconds.
+    csv, parquet and jsonl hold the whole store unless RUN or --gpu is given; bmf and
+    github-action-benchmark one run, by default the newest; openmetrics the newest run of each GPU
+    model. Times are in seconds, as the column names say; bmf and github-action-benchmark want
+    nanoseconds. In csv and parquet the results are the rows with `result` in the column `row`.
 
     Example: bandwatch export --format csv
     """
