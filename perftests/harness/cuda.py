@@ -97,20 +97,20 @@ class CudaDevice:
         except Exception as error:  # torch raises its own AcceleratorError, a RuntimeError
             raise ChainBrokenError(Link.DEVICE, first_line(error), sticky=True) from error
 
-    def flush(self) -> None:
+    def flush(self, stream: torch.cuda.Stream) -> None:
         """Enqueue a flush of the L2: twice its size is written, which leaves dirty lines behind."""
-        stream = torch.cuda.current_stream(self.device).cuda_stream
-        self.runtime.memsetAsync(self._flush_buffer.data_ptr(), 0, self.flush_bytes, stream)
+        where, handle = self._flush_buffer.data_ptr(), stream.cuda_stream
+        self.runtime.memsetAsync(where, 0, self.flush_bytes, handle)
 
     @cached_property
     def flush_s(self) -> float:
         """How long the device works on one flush; asked for when the launch stream is current."""
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         stream = torch.cuda.current_stream(self.device)
-        self.flush()
+        self.flush(stream)
         start.record(stream)
         for _ in range(_FLUSHES_TIMED):
-            self.flush()
+            self.flush(stream)
         stop.record(stream)
         self.synchronize()
         return float(start.elapsed_time(stop)) * 1e-3 / _FLUSHES_TIMED

@@ -6,11 +6,16 @@ device by CuPy, which caches them on disk.
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perftests.harness.errors import UnfitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SOURCE = r"""
 extern "C" {
@@ -47,12 +52,15 @@ __global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
     }
 }
 
-// Holds the stream until the host sets `flag`, or for `ns` nanoseconds; notes the clock as bw_spin.
-// The flag is the host's memory: a look at it takes a microsecond.
-__global__ void bw_hold(volatile int* flag, unsigned long long ns, unsigned long long* log) {
+// Holds the stream until the host releases it, or for `ns` nanoseconds; notes the clock as bw_spin.
+// It says that it has begun by its number in the first word of the host memory, and is released by
+// its number in the 32nd. A look at that takes a microsecond.
+__global__ void bw_hold(volatile int* words, int number, unsigned long long ns,
+                        unsigned long long* log) {
+    words[0] = number;
     long long first, last;
     unsigned long long begin = bw_step(&first), end;
-    while (*flag == 0 && bw_now() - begin < ns) {
+    while (words[32] < number && bw_now() - begin < ns) {
     }
     end = bw_step(&last);
     log[0] = static_cast<unsigned long long>(last - first);
@@ -90,7 +98,10 @@ __global__ void bw_add1(const float4* __restrict__ a, const float4* __restrict__
 }  // extern "C"
 """
 _BLOCK = 256
+RELEASE_WORD = 32
+"""Of the words through which a hold and the host speak: not in the first one's line of memory."""
 _VECTOR_BYTES = 16
+_END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*, CUDA driver API, cuLaunchKernel
 
 
 def import_cupy() -> Any:
@@ -127,9 +138,29 @@ class DeviceKernels:
         """Hold the stream; write cycles and nanoseconds to the two words at address `log`."""
         self._spin((1,), (1,), (np.uint64(nanoseconds), np.uint64(log)))
 
-    def hold(self, flag: int, longest_ns: int, log: int) -> None:
-        """Hold the stream until the word at `flag` is set; write as `spin` does."""
-        self._hold((1,), (1,), (np.uint64(flag), np.uint64(longest_ns), np.uint64(log)))
+    def holder(self, words: int, longest_ns: int) -> Callable[[int, int, int], None]:
+        """Return a launch of `bw_hold`: its number, the address of its log, the stream's handle.
+
+        The first word at `words` becomes the number when the hold begins; it ends when the word
+        RELEASE_WORD is at least that, or after `longest_ns`. The log is written as by `spin`. The
+        host enqueues one before every launch that it times, in the time of a flush: so the
+        arguments are packed here, and the driver gets them as they lie.
+        """
+        function, launch = self._hold.kernel.ptr, import_cupy().cuda.driver.launchKernel
+        layout = struct.Struct("@PiQQ")
+        buffer = ctypes.create_string_buffer(layout.size)
+        size = ctypes.c_size_t(layout.size)
+        extra = (ctypes.c_void_p * 5)(
+            _BUFFER, ctypes.addressof(buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
+        )
+        where, pack = ctypes.addressof(extra), layout.pack_into
+        kept = (buffer, size, extra)
+
+        def hold(number: int, log: int, stream: int, _kept: object = kept) -> None:
+            pack(buffer, 0, words, number, longest_ns, log)
+            launch(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, where)
+
+        return hold
 
     def copy(self, source: int, target: int, size: int, *, vectors: int = 1) -> None:
         """Copy `size` bytes between addresses, one or four 16-byte vectors a thread."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from perftests.harness.cuda_kernels import RELEASE_WORD
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.sampling import LARGEST_BATCH, Batch
 
@@ -26,11 +27,18 @@ _SPIN_NS = 32_000
 _LONGEST_SPIN_NS = 400_000
 _LONGEST_HOLD_NS = 20_000_000
 """A launch that waits for the device would wait for ever behind a hold without an end."""
-_FLAG_BYTES = 64
+_LONGEST_WAIT_S = 1.0
+_HOLD_BYTES = 256
 _LATE_SHARE = 0.05
 _GRAPH_SECONDS = 5e-4
 _MOST_NODES = 1024
 _LOG_WORDS = 2
+_Event = torch.cuda.Event
+_record: Callable[..., None] = _Event.record
+_query: Callable[..., bool] = _Event.query
+_elapsed: Callable[..., float] = _Event.elapsed_time
+_perf_counter = time.perf_counter
+"""Bound when the harness is imported, before measured code could replace them."""
 
 
 class _EventPairs:
@@ -47,7 +55,7 @@ class _EventPairs:
     def take(self, count: int) -> list[tuple[torch.cuda.Event, torch.cuda.Event]]:
         """Return `count` pairs, at most the largest batch."""
         while len(self._pairs) < count:
-            pair = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            pair = _Event(enable_timing=True), _Event(enable_timing=True)
             self._pairs.append(pair)
         return self._pairs[:count]
 
@@ -62,12 +70,37 @@ class _EventPairs:
         return spent[0] / spent[1] * 1e9 if spent[1] > 0 else None
 
 
+class _Hold:
+    """Memory through which the host and the kernel that holds the stream speak."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._memory = device.cupy.cuda.alloc_pinned_memory(_HOLD_BYTES)
+        self._words = np.frombuffer(self._memory, np.int32, _HOLD_BYTES // 4)
+        self._words[:] = 0
+        self._number = 0
+        self._launch = device.kernels.holder(self._memory.ptr, _LONGEST_HOLD_NS)
+
+    def enqueue(self, log: int, stream: int) -> None:
+        """Enqueue a kernel that holds the stream until `release`."""
+        self._number += 1
+        self._launch(self._number, log, stream)
+
+    def await_begin(self) -> None:
+        """Wait until the device holds: all that was enqueued before is done."""
+        limit = _perf_counter() + _LONGEST_WAIT_S
+        while self._words[0] < self._number and _perf_counter() < limit:
+            pass
+
+    def release(self) -> None:
+        """Let the stream go on."""
+        self._words[RELEASE_WORD] = self._number
+
+
 class ColdRunner:
     """One flushed launch between two events, each alone on the device.
 
-    After the flush the host waits for the device, holds it, enqueues the launch and lets go.
-    Without that wait the flush is still draining when the launch begins: on an H200 a launch over
-    1 MiB then takes 5.0 us instead of 4.4 us.
+    While the device flushes, the host enqueues a hold, the launch between its events and the next
+    flush. Once the device holds it lets go, and waits for the launch: nothing else happens then.
     """
 
     timer = "cuda_event_cold_held"
@@ -76,46 +109,55 @@ class ColdRunner:
         self._device = device
         self._launches = launches
         self._pairs = _EventPairs(device)
-        self._flag_memory = device.cupy.cuda.alloc_pinned_memory(_FLAG_BYTES)
-        self._flag = np.frombuffer(self._flag_memory, np.int32, 1)
+        self._hold = _Hold(device)
         self._turn = 0
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
         device = self._device
+        stream = torch.cuda.current_stream(device.device)
         pairs = self._pairs.take(count)
-        wait_each = device.may_persist()
-        device.reset_persisting()
+        alone = device.may_persist()
         late = []
         for index, pair in enumerate(pairs):
-            if wait_each:
+            if alone or index == 0:
                 device.synchronize()
                 device.reset_persisting()
-            device.flush()
-            device.synchronize()
-            late.append(self._held(pair, index))
+                device.flush(stream)
+            flush = not alone and index + 1 < count
+            late.append(self._held(pair, index, stream, flush=flush))
         device.synchronize()
-        times = [a.elapsed_time(b) * 1e-3 for a, b in pairs]
+        times = [_elapsed(a, b) * 1e-3 for a, b in pairs]
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
         return Batch(good, self._pairs.clock_hz(count), sum(late), busy)
 
-    def _held(self, pair: tuple[torch.cuda.Event, torch.cuda.Event], index: int) -> bool:
-        """Enqueue one launch behind a held stream; return whether the hold ended too early."""
+    def _held(
+        self,
+        pair: tuple[torch.cuda.Event, torch.cuda.Event],
+        index: int,
+        stream: torch.cuda.Stream,
+        *,
+        flush: bool,
+    ) -> bool:
+        """Launch once behind a held stream; return whether the hold ended too early."""
         start, stop = pair
-        stream = torch.cuda.current_stream(self._device.device)
         launch = self._launches[self._turn % len(self._launches)]
         self._turn += 1
-        self._flag[0] = 0
         try:
-            address = self._pairs.log_address(index)
-            self._device.kernels.hold(self._flag_memory.ptr, _LONGEST_HOLD_NS, address)
-            start.record(stream)
+            self._hold.enqueue(self._pairs.log_address(index), stream.cuda_stream)
+            _record(start, stream)
             launch()
-            stop.record(stream)
-            return bool(start.query())
+            _record(stop, stream)
+            if flush:
+                self._device.flush(stream)
+            self._hold.await_begin()
+            is_late = bool(_query(start))
         finally:
-            self._flag[0] = 1
+            self._hold.release()
+        while not _query(stop):
+            pass
+        return is_late
 
     def once(self) -> None:
         """Launch as in the timed region, once on every buffer set."""
@@ -146,11 +188,11 @@ class GraphRunner:
         for launch in launches:
             launch()
         device.synchronize()
-        began = time.perf_counter()
+        began = _perf_counter()
         for launch in launches:
             launch()
         device.synchronize()
-        took = max((time.perf_counter() - began) / len(launches), 1e-6)
+        took = max((_perf_counter() - began) / len(launches), 1e-6)
         wanted = min(_MOST_NODES, max(20, int(_GRAPH_SECONDS / took)))
         return max(1, wanted // len(launches))
 
@@ -185,14 +227,14 @@ class GraphRunner:
         self._device.kernels.spin(_HEAD_START_NS)
         for index, (start, stop) in enumerate(pairs):
             self._device.kernels.spin(self._spin_ns, self._pairs.log_address(index))
-            start.record(stream)
+            _record(start, stream)
             self._graph.replay()
-            stop.record(stream)
-            late.append(start.query())
+            _record(stop, stream)
+            late.append(_query(start))
         self._device.synchronize()
         if sum(late) > _LATE_SHARE * count:
             self._spin_ns = min(2 * self._spin_ns, _LONGEST_SPIN_NS)
-        times = [a.elapsed_time(b) * 1e-3 for a, b in pairs]
+        times = [_elapsed(a, b) * 1e-3 for a, b in pairs]
         seconds = [
             took / self.nodes for took, is_late in zip(times, late, strict=True) if not is_late
         ]
