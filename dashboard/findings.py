@@ -129,8 +129,11 @@ def ordered(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     )
 
 
-def table(found: pd.DataFrame, *, key: str) -> int:
-    """Draw findings and return the place of the selected row, the first without a selection."""
+def table(found: pd.DataFrame, *, several: bool, key: str) -> int:
+    """Draw findings and return the place of the selected row, the first without a selection.
+
+    With `several` GPU models each row says whose it is.
+    """
     shown = pd.DataFrame(
         {
             "verdict": [_pills(outcome, state) for outcome, state in _both(found)],
@@ -148,7 +151,6 @@ def table(found: pd.DataFrame, *, key: str) -> int:
             "subject": found["subject"],
         }
     )
-    several = len(set(found["gpu"])) > 1
     states = any(state for _, state in _both(found))
     event = st.dataframe(
         shown if several else shown.drop(columns="gpu"),

@@ -7,6 +7,7 @@ import pandas as pd
 from dashboard import data, filters, notices
 from dashboard.filters import ALL, BRANCH, GPU
 from dashboard.layout import Parameters, View
+from dashboard.notices import Notice
 from tracker.queries import RunInfo
 
 
@@ -25,6 +26,13 @@ class Newest:
         return {GPU.key: self.gpu, BRANCH.key: self.branch or ALL}
 
 
+def missing(view: View, gpu: str, branch: str | None) -> Notice:
+    """Return what to say where no clean run is: there are others, or the branch has none."""
+    if data.runs(view.snapshot, gpu, branch, 1):
+        return notices.only_uncommitted()
+    return notices.nothing_for(("the branch",))
+
+
 def choose(view: View) -> Newest | Parameters:
     """Draw the filters of GPU model and branch and return the newest run there.
 
@@ -35,7 +43,7 @@ def choose(view: View) -> Newest | Parameters:
     branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
     run = data.newest(view.snapshot, gpu, branch)
     if run is None:
-        notices.show(notices.nothing_for(("the branch",)), view.colours)
+        notices.show(missing(view, gpu, branch), view.colours)
         return {GPU.key: gpu, BRANCH.key: branch or ALL}
     results = data.latest(view.snapshot, run.run_id)
     if not len(results):

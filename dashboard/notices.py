@@ -97,6 +97,15 @@ def unfinished_run() -> Notice:
     )
 
 
+def only_uncommitted() -> Notice:
+    """Return what to say where every run was made with uncommitted changes."""
+    return Notice(
+        "No run of a commit yet",
+        "All runs here were made with uncommitted changes, which belong to no commit. Commit and "
+        "measure again; the page of runs lists what there is.",
+    )
+
+
 def no_results() -> Notice:
     """Return what to say of a run that measured nothing."""
     return Notice(

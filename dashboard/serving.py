@@ -35,7 +35,7 @@ def chromium() -> str | None:
 @contextmanager
 def server(store: str, *arguments: str, timeout_s: float = 60.0) -> Iterator[tuple[str, int]]:
     """Serve the dashboard on a store; give its address and process id. RuntimeError if it fails."""
-    port = _free_port()
+    port = free_port()
     command = [
         *(sys.executable, "-m", "dashboard"),
         *("--port", str(port), "--address", "127.0.0.1"),
@@ -53,7 +53,8 @@ def server(store: str, *arguments: str, timeout_s: float = 60.0) -> Iterator[tup
         process.wait(timeout=20)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback address that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

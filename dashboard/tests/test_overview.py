@@ -62,3 +62,15 @@ def test_the_permanent_link_names_everything(app: Open) -> None:
     link = pages.permanent(app(gpu=A100))
     assert "gpu=NVIDIA+A100-SXM4-80GB" in link
     assert "branch=main" in link
+
+
+def test_findings_of_all_models_stand_in_one_table_losses_before_gains(app: Open) -> None:
+    table = pages.table(app())
+    assert set(table["gpu"]) <= {"H200", "A100-SXM4-80GB"}
+    order = [pills[0] for pills in table["verdict"]]
+    assert order[:2] == ["! incorrect", "▲ slower"]
+    assert order.index("▼ faster") > order.index("▲ slower")
+
+
+def test_one_model_alone_has_no_column_of_models(app: Open) -> None:
+    assert "gpu" not in pages.table(app(gpu=H200)).columns

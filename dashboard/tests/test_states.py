@@ -137,9 +137,9 @@ def test_a_run_without_results_breaks_no_page(app: Open, tmp_path: Path, name: s
         assert "This run has no results" in pages.html(page)
 
 
-def test_a_store_of_uncommitted_work_alone_says_what_to_loosen(app: Open, tmp_path: Path) -> None:
+def test_a_store_of_uncommitted_work_alone_says_so(app: Open, tmp_path: Path) -> None:
     found = run(np.random.default_rng(0), 0, plan=PLAN)
     found = replace(found, checkout=replace(found.checkout, dirty=True))
     page = app(store=fill(tmp_path / "dirty.db", iter([found])))
     assert not page.exception
-    assert "No run passes these filters" in pages.html(page)
+    assert "No run of a commit yet" in pages.html(page)

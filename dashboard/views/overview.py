@@ -13,6 +13,7 @@ from dashboard import (
     findings,
     judging,
     layout,
+    newest,
     notices,
 )
 from dashboard.charts.base import plural
@@ -47,7 +48,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataF
     facts.heading(gpu)
     run = data.newest(view.snapshot, gpu, branch)
     if run is None:
-        notices.show(notices.nothing_for(("the branch",)), view.colours)
+        notices.show(newest.missing(view, gpu, branch), view.colours)
         return None
     _freshness(view, run)
     verdicts = judging.of_run(view.snapshot, run.run_id)
@@ -100,7 +101,7 @@ def _findings(view: View, parts: Sequence[pd.DataFrame | None], branch: str | No
         return
     _told(view, found)
     shown = found.head(findings.MAX_ROWS)
-    place = findings.table(shown, key="findings")
+    place = findings.table(shown, several=len(parts) > 1, key="findings")
     _detail(view, shown.to_dict("records")[place], branch)
 
 

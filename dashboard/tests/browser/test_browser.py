@@ -128,6 +128,20 @@ def test_the_keyboard_reaches_pages_and_filters(visit: Visit) -> None:
     watched.page.wait_for_url("**kernel=relu**")
 
 
+def test_a_command_is_copied_by_a_click_and_by_the_keyboard(visit: Visit) -> None:
+    watched = visit()
+    watched.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched.open(SERIES)
+    button = watched.page.get_by_role("button", name="Copy", exact=True).first
+    for press in (button.click, lambda: button.press("Enter")):
+        watched.page.evaluate("navigator.clipboard.writeText('')")
+        press()
+        watched.page.get_by_role("button", name="Copied").wait_for()
+        copied = watched.page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith(f"git checkout {sha(COMMITS - 1)}\npytest --benchmark ")
+        watched.page.get_by_role("button", name="Copy", exact=True).first.wait_for()
+
+
 def test_script_in_the_store_never_runs(visit: Visit) -> None:
     watched = visit()
     for path in (
