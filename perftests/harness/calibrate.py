@@ -156,6 +156,13 @@ def _cuda_candidates(
     size = sets[0][0].numel() * sets[0][0].element_size()
     if what == "two_read":
         return {"kernel": [partial(kernels.add, a, b, c, size) for a, b, c in addresses]}
+    return _copies(device, addresses, size)
+
+
+def _copies(
+    device: CudaDevice, addresses: list[list[int]], size: int
+) -> dict[str, list[Callable[[], object]]]:
+    kernels = device.kernels
     stream = torch.cuda.current_stream(device.device).cuda_stream
     memcpy = device.runtime.memcpyAsync
     return {
@@ -173,12 +180,15 @@ def _cuda_candidates(
 
 
 def copy_launches(
-    device: CudaDevice, total_bytes: int
-) -> tuple[dict[str, Callable[[], object]], list[torch.Tensor]]:
-    """Return each contender's copy that moves `total_bytes` in all, and the arrays, to be kept."""
-    each = total_bytes // 2 // _VECTOR_BYTES * _VECTOR_BYTES
-    pair = [torch.rand(each // 4, dtype=torch.float32, device=device.device) for _ in range(2)]
-    return {name: one for name, (one,) in _cuda_candidates(device, "copy", [pair]).items()}, pair
+    device: CudaDevice, source: torch.Tensor, target: torch.Tensor
+) -> dict[str, Callable[[], object]]:
+    """Return each contender's copy of as many whole vectors as both tensors have.
+
+    Both begin on a boundary of 16 bytes; the caller keeps them.
+    """
+    size = min(source.nbytes, target.nbytes) // _VECTOR_BYTES * _VECTOR_BYTES
+    addresses = [[source.data_ptr(), target.data_ptr()]]
+    return {name: one for name, (one,) in _copies(device, addresses, size).items()}
 
 
 def theoretical_bandwidth(memory_clock_hz: float, bus_width_bits: int) -> float:

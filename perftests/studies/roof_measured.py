@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     import torch
 
     from kernels.cases import Case
+    from perftests.harness.buffers import BufferSet
     from perftests.harness.session import Bench, Session
     from perftests.harness.workload import Workload
 
 TURNS_S = 0.05
 """Wall time of each candidate's turns together; large launches take a little more."""
+VECTOR_BYTES = 16
 ALIGNED = "aligned"
 DRIVER = "driver"
 
@@ -83,7 +85,7 @@ def measure_cell(cell: Cell, session: Session) -> Measured:
     copied = copied_bytes(cell, moved)
     bench = session.bench(device)
     with bench.lock.alone(), bench.device.stream():
-        times = _timed(cell, works, copied, session, bench)
+        times, copied = _timed(cell, works, copied, session, bench)
     copies = {name: t for (kind, name), t in times.items() if kind == "copy"}
     return Measured(
         {name: t for (kind, name), t in times.items() if kind == "kernel"},
@@ -121,22 +123,42 @@ def _trusted(
 
 def _timed(
     cell: Cell, works: Mapping[str, Workload], copied: int, session: Session, bench: Bench
-) -> dict[tuple[str, str], Turned]:
+) -> tuple[dict[tuple[str, str], Turned], int]:
+    """Return the times of all candidates and the bytes that a copy among them moves.
+
+    Copies run between the kernels' own buffers where an input is as large as the output: where
+    large arrays lie moves their times by half a percent.
+    """
     from kernels.registry import get
     from perftests.harness.calibrate import copy_launches
     from perftests.suite import workload
 
     launches: dict[tuple[str, str], list[Callable[[], object]]] = {}
-    kept = [_placed(works, session, launches, "kernel")]
+    first = _placed(works, session, launches, "kernel")
+    kept: list[object] = [first]
     if cell.goal is not None and ALIGNED in cell.goal.of:
         longer = workload(get(cell.case.kernel, OURS), _longer(cell.case), bench.device.device)
         kept.append(_placed({OURS: longer}, session, launches, ALIGNED))
-    copies, arrays = copy_launches(bench.device, copied)  # type: ignore[arg-type]
-    kept.append(arrays)
+    source, target = _copied(first, copied)
+    kept += [source, target]
+    copies = copy_launches(bench.device, source, target)  # type: ignore[arg-type]
     launches |= {("copy", name): [launch] for name, launch in copies.items()}
     found = in_turns(bench, launches, TURNS_S)
     kept.clear()
-    return found
+    return found, 2 * (source.nbytes // VECTOR_BYTES * VECTOR_BYTES)
+
+
+def _copied(buffers: BufferSet, copied: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what a copy reads and writes: the kernels' own buffers, or two of half the bytes."""
+    import torch
+
+    source, target = buffers.input_tensors[0], buffers.output_tensor
+    aligned = not (source.data_ptr() % VECTOR_BYTES or target.data_ptr() % VECTOR_BYTES)
+    if aligned and source.nbytes == target.nbytes:
+        return source, target
+    each = copied // 2 // VECTOR_BYTES * VECTOR_BYTES
+    arrays = [torch.rand(each // 4, device=source.device) for _ in range(2)]
+    return arrays[0], arrays[1]
 
 
 def _placed(
@@ -144,7 +166,7 @@ def _placed(
     session: Session,
     launches: dict[tuple[str, str], list[Callable[[], object]]],
     kind: str,
-) -> object:
+) -> BufferSet:
     """Add a launch of each workload on one set of buffers, which is returned."""
     from perftests.harness.buffers import allocate
 
