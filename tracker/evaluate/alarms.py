@@ -2,16 +2,19 @@
 
     python -m tracker.evaluate.alarms STORE [--out FOLDER]
 
-STORE holds the runs of `python -m perftests.studies.alarms`: unchanged ones, each of a commit of
+STORE is a store's address, or an SQLite file packed with xz, as the evidence is. It holds the runs of `python -m perftests.studies.alarms`: unchanged ones, each of a commit of
 its own, then ones with planted losses. Every unchanged run is judged against those before it, every
 planted one against all unchanged ones, by the gate and the default thresholds.
 """
 
 import argparse
+import lzma
 import re
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,7 +22,7 @@ from statistics import median
 
 from scipy.stats import beta
 
-from tracker.errors import NotFoundError, TrackerError
+from tracker.errors import NotFoundError, StoreError, TrackerError
 from tracker.gate import judge_run
 from tracker.model import VerdictKind
 from tracker.queries import RunInfo, runs
@@ -295,6 +298,23 @@ def write_document(document: Document, folder: Path) -> Path:
     return path
 
 
+@contextmanager
+def opened(address: str) -> Iterator[Store]:
+    """Open a store to be read, unpacked first where it is packed."""
+    if not address.endswith(".xz"):
+        with Store.open(address, read_only=True) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "alarms.db"
+        try:
+            path.write_bytes(lzma.decompress(Path(address).read_bytes()))
+        except lzma.LZMAError as error:
+            raise StoreError(f"cannot read {address}: not packed with xz ({error})") from error
+        with Store.open(str(path), read_only=True) as store:
+            yield store
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 2 for a store that cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m tracker.evaluate.alarms", description=__doc__)
@@ -302,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="folder for the tables; else they are printed")
     given = parser.parse_args(arguments)
     try:
-        with Store.open(given.store, read_only=True) as store:
+        with opened(given.store) as store:
             document = alarms_document(store)
         if given.out is None:
             print(to_markdown(document))

@@ -1,6 +1,7 @@
 """False alarms and found losses counted from a store with known content."""
 
 import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,20 @@ def test_the_documents_are_written_beside_each_other(filled: str, tmp_path: Path
     page = tmp_path / "out" / "alarms-nvidia-h200.md"
     assert "1 false alarms in 6 unchanged runs" in page.read_text()
     assert json.loads(page.with_suffix(".json").read_text())["facts"]["false_alarms"] == 1
+
+
+def test_packed_evidence_gives_the_same_tables(
+    filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = tmp_path / "alarms.db.xz"
+    packed.write_bytes(lzma.compress(Path(filled).read_bytes()))
+    assert main([filled]) == 0
+    plain = capsys.readouterr().out
+    assert main([str(packed)]) == 0
+    assert capsys.readouterr().out == plain
+    packed.write_bytes(b"no such thing")
+    assert main([str(packed)]) == 2
+    assert "not packed with xz" in capsys.readouterr().err
 
 
 def test_a_store_without_runs_is_one_line(
