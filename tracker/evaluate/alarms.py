@@ -2,9 +2,10 @@
 
     python -m tracker.evaluate.alarms STORE [--out FOLDER]
 
-STORE is a store's address, or an SQLite file packed with xz, as the evidence is. It holds the runs of `python -m perftests.studies.alarms`: unchanged ones, each of a commit of
-its own, then ones with planted losses. Every unchanged run is judged against those before it, every
-planted one against all unchanged ones, by the gate and the default thresholds.
+STORE is a store's address, or an SQLite file packed with xz, as the evidence is. It holds the runs
+of `python -m perftests.studies.alarms`: unchanged ones, each of a commit of its own, then ones with
+planted losses. Every unchanged run is judged against those before it, every planted one against all
+unchanged ones, by the gate and the monitor with the default thresholds.
 """
 
 import argparse
