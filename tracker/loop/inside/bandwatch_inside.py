@@ -7,13 +7,16 @@ journal is one JSON object, on disk before the next test starts: a crash costs o
 
 Where it is given a descriptor too, the process waits there for its turn when everything is imported
 and collected, before anything runs: it writes a byte, then sleeps until it reads one. What earlier
-processes imported while their tests ran it imports before that, so that nobody waits for it.
+processes imported while their tests ran it imports before that, so that nobody waits for it. Nobody
+waits for the interpreter to take its modules apart either: the process leaves when all is done.
 """
 
 # ruff: noqa: INP001 - its folder is put on the path; it is in no package.
+import atexit
 import json
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Generator
 from contextlib import suppress
@@ -38,7 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if JOURNAL in os.environ:
         # Open as long as the process lives: the last line is written after the last hook of ours.
         file = Path(os.environ[JOURNAL]).open("a", encoding="utf-8")  # noqa: SIM115
-        config.pluginmanager.register(_Inside(file, _names(WANTED), _names(DONE)))
+        inside = _Inside(file, _names(WANTED), _names(DONE))
+        config.pluginmanager.register(inside)
+        config.add_cleanup(inside.leave)
     # Taken away: workers of a parallel session and what tests start have no turn of their own.
     if file_number := os.environ.pop(TURN, None):
         config.pluginmanager.register(_Turn(int(file_number), _names(IMPORTS)))
@@ -56,6 +61,7 @@ class _Inside:
         self._file = file
         self._wanted = wanted
         self._done = done or {}
+        self._session: pytest.Session | None = None
 
     def _write(self, **line: Any) -> None:
         try:
@@ -128,9 +134,23 @@ class _Inside:
         self._write(kind="imported", names=outside)
         return found
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Tell that the session came to its end."""
+        self._session = session
         self._write(kind="finished", exit=int(exitstatus))
+
+    def leave(self) -> None:
+        """End the process once its session has: what is left would take a second with torch loaded.
+
+        Who asked to be called at the end is; threads that are to be waited for keep it alive.
+        """
+        others = [t for t in threading.enumerate() if not t.daemon]
+        if self._session is None or others != [threading.main_thread()]:
+            return
+        atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter itself calls
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(self._session.exitstatus))
 
 
 class _Turn:
