@@ -119,6 +119,21 @@ def _longest_series(store: str) -> str:
     )
 
 
+# Marks the page as waiting until its script is seen to run.
+_WATCH = """(() => {
+  const app = document.querySelector("[data-testid=stApp]");
+  if (!app) return;
+  window.bandwatchWaits = true;
+  const watch = new MutationObserver(() => {
+    if (app.dataset.testScriptState === "running") {
+      window.bandwatchWaits = false;
+      watch.disconnect();
+    }
+  });
+  watch.observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
+})()"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Meter:
     """A page of the browser, and the server that it asks."""
@@ -136,14 +151,13 @@ class _Meter:
         return self.timed(lambda: self.page.get_by_role("link", name=name, exact=True).click())
 
     def timed(self, action: Callable[[], object]) -> float:
-        """Return the seconds from an action until the page is ready again."""
+        """Return the seconds from an action until the script has run and the page is ready."""
+        # A new document has forgotten the mark; in the old one it waits for the script to start.
+        self.page.evaluate(_WATCH)
         start = time.perf_counter()
         action()
-        # The script state turns to running a moment after a click: look twice.
-        self.page.wait_for_function(SETTLED, polling=20)
-        self.page.wait_for_timeout(30)
-        self.page.wait_for_function(SETTLED, polling=20)
-        return time.perf_counter() - start - 0.03
+        self.page.wait_for_function(f"window.bandwatchWaits !== true && {SETTLED}", polling=20)
+        return time.perf_counter() - start
 
     def figure(
         self, name: str, limit: str | None, actions: Sequence[Callable[[], float]]

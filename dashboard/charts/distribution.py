@@ -54,9 +54,7 @@ def distribution_chart(measurements: pd.DataFrame, colours: Palette) -> Describe
             tooltip=["side:N", alt.Tooltip("median:Q", format=".5~g")],
         )
     )
-    chart = alt.layer(ticks, box, median).properties(
-        height=44 * len(sides) + X_AXIS, width="container"
-    )
+    chart = alt.layer(ticks, box, median, height=44 * len(sides) + X_AXIS, width="container")
     return Described(chart, _describe(measurements))
 
 

@@ -66,8 +66,8 @@ def effect_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         .encode(x="zero:Q")
     )
     words = names_above(base, "label", names, colours.text)
-    chart = alt.layer(zero, words, bars, marks).properties(
-        height=NAMED_ROW * len(shown) + X_AXIS, width="container"
+    chart = alt.layer(
+        zero, words, bars, marks, height=NAMED_ROW * len(shown) + X_AXIS, width="container"
     )
     return Described(chart, _describe(shown))
 

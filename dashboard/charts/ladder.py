@@ -45,7 +45,7 @@ def ladder_chart(
                 x=x, tooltip=alt.Tooltip("what:N", title="same-size")
             )
         )
-    chart = alt.layer(*layers).properties(height=_ROW * len(shown) + X_AXIS, width="container")
+    chart = alt.layer(*layers, height=_ROW * len(shown) + X_AXIS, width="container")
     best = shown.iloc[0]
     told = f"{metric.title} of {plural(len(shown), 'implementation')}"
     return Described(chart, f"{told}; best is {best['implementation']} with {best['text']}.")

@@ -63,8 +63,8 @@ def ratio_chart(rows: pd.DataFrame, colours: Palette) -> Described:
         .encode(x=alt.X("bound:Q", title="Worst error over its bound", scale=scale))
     )
     words = names_above(alt.Chart(shown), "label", list(shown["label"]), colours.text)
-    chart = alt.layer(bound, words, marks).properties(
-        height=NAMED_ROW * len(shown) + X_AXIS, width="container"
+    chart = alt.layer(
+        bound, words, marks, height=NAMED_ROW * len(shown) + X_AXIS, width="container"
     )
     return Described(chart, _describe(shown))
 

@@ -45,7 +45,7 @@ def roofline_chart(
     if peak_flop_per_s is not None:
         layers += _ridges(roofs, peak_flop_per_s, x, colours)
     layers.append(_cases(cases, x, colours))
-    chart = alt.layer(*layers).properties(height=HEIGHT, width="container")
+    chart = alt.layer(*layers, height=HEIGHT, width="container")
     return Described(
         chart, _describe(cases, roofs, peak_flop_per_s), _legend(cases, roofs, colours)
     )

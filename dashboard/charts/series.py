@@ -68,7 +68,7 @@ def series_chart(view: SeriesView, colours: Palette, *, height: int = HEIGHT) ->
     layers += _lines(points, x, [_y(view, scale, c) for c in ("value", "low", "baseline")], colours)
     if len(view.changes):
         layers += _changes(view, x, colours)
-    chart = alt.layer(*layers).properties(height=height, width="container")
+    chart = alt.layer(*layers, height=height, width="container")
     return Described(chart, describe(view), _legend(view.points, colours))
 
 
