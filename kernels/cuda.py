@@ -260,8 +260,8 @@ class CudaPack(RememberingImplementation):
 class CudaVector(RememberingImplementation):
     """16-byte accesses; head, body and tail in one launch, whatever the alignment.
 
-    Kernels `<symbol>_[shifted_]x<loads>_<suffix>(inputs..., out, n, shift, extra...)` of
-    `device/elementwise.cuh`; `tiling.py` chooses among them: `loads`, for some input dtypes
+    Kernels `<symbol>_[shifted_]x<loads>_<suffix>(inputs..., out, n, before, edges, extra...)`
+    of `device/elementwise.cuh`; `tiling.py` chooses among them: `loads`, for some input dtypes
     `loads_of`, and `shifted_loads` are the choices. A subclass may name another symbol,
     suffix or extra arguments for a call.
     """
@@ -281,7 +281,7 @@ class CudaVector(RememberingImplementation):
         self.loads, self.shifted_loads = tuple(loads), tuple(shifted_loads)
         self.loads_of = dict(loads_of)
         self._data = len(definition.inputs) if data_inputs is None else data_inputs
-        self._layout = "P" * (self._data + 1) + "qI" + layout
+        self._layout = "P" * (self._data + 1) + "qII" + layout
 
     def _symbol(
         self,
@@ -306,8 +306,9 @@ class CudaVector(RememberingImplementation):
         *sources, target = (t.data_ptr() for t in (*inputs[: self._data], out))
         n, sizes = out.numel(), (inputs[0].itemsize, out.itemsize)
         choices = self.loads_of.get(inputs[0].dtype, self.loads)
-        shifted, loads, blocks, shift = tile(sources, target, n, sizes, choices, self.shifted_loads)
+        cut = tile(sources, target, n, sizes, choices, self.shifted_loads)
         symbol, suffix = self._symbol(inputs, out, parameters)
-        name = f"{symbol}_{'shifted_' if shifted else ''}x{loads}_{suffix}"
+        name = f"{symbol}_{'shifted_' if cut.shifted else ''}x{cut.loads}_{suffix}"
         function = self._function(name, self._layout, out.get_device(), THREADS)
-        return function.bind(blocks, *sources, target, n, shift, *self._extra(inputs, parameters))
+        extra = self._extra(inputs, parameters)
+        return function.bind(cut.blocks, *sources, target, n, cut.before, cut.edges, *extra)

@@ -94,8 +94,8 @@ def _launch(library: Library, launches: Launches, n: int, offsets: Sequence[int]
     if "{loads}" in launches.name:
         cut = tile(pointers[:-1], pointers[-1], n, launches.sizes, launches.loads, launches.shifted)
         name = launches.name.format(loads=cut.loads, shifted="shifted_" if cut.shifted else "")
-        function = library.function(name, f"{layout}I{launches.layout}", THREADS)
-        function(cut.blocks, *pointers, n, cut.shift, *extra)
+        function = library.function(name, f"{layout}II{launches.layout}", THREADS)
+        function(cut.blocks, *pointers, n, cut.before, cut.edges, *extra)
     else:
         function = library.function(launches.name, layout + launches.layout, PLAIN_THREADS)
         function(-(-n // (PLAIN_THREADS * launches.per_thread)), *pointers, n, *extra)

@@ -23,12 +23,18 @@ LINE_BYTES = 128
 
 
 class Tiling(NamedTuple):
-    """A launch: are inputs shifted, loads a thread, blocks, elements before the output."""
+    """A launch: are inputs shifted, loads a thread, blocks, elements before the output.
+
+    The first `edges` blocks take the tiles that an end of the data cuts; of the others, block b has
+    the tile that begins at element b * tile - `before`.
+    """
 
     shifted: bool
     loads: int
     blocks: int
     shift: int
+    before: int
+    edges: int
 
 
 def loads_per_thread(
@@ -75,4 +81,11 @@ def tile(
     tile_bytes = threads * granule * out_size * loads
     shift_bytes = output % min(boundary, tile_bytes)
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
-    return Tiling(shifted, loads, blocks, shift_bytes // out_size)
+    shift, elements = shift_bytes // out_size, tile_bytes // out_size
+    # A shifted load touches the granule beside its own, which must be data too.
+    reach = granule if shifted else 0
+    head = -(-(shift + reach) // elements)
+    whole = (shift + n - reach) // elements - head
+    tail = blocks - head - whole if whole > 0 else 0
+    edges = head + tail if whole > 0 else blocks
+    return Tiling(shifted, loads, blocks, shift, shift + tail * elements, edges)

@@ -1,11 +1,11 @@
 // Elementwise kernels at the speed of memory, parametrised by the operation.
 //
 // A block owns one tile of the output: THREADS x U granules of V elements, its first byte on a boundary
-// that tiling.py chooses whatever the alignment of the output itself, so `shift` elements of the first
-// tile lie before the output. Granules wholly inside move as vectors; the few elements of granules
-// that either end cuts move one by one, a thread an element, while the vectors are under way: head,
-// body and tail in one launch. Inputs whose phase modulo the vector differs from the output's are
-// read as two neighbouring aligned vectors and shifted together.
+// that tiling.py chooses whatever the alignment of the output itself. Granules wholly inside move as
+// vectors; the few elements of granules that either end cuts move one by one, a thread an element, while
+// the vectors are under way: head, body and tail in one launch. tiling.py also counts the tiles that an
+// end cuts, so that a block knows by one comparison whether its own is whole. Inputs whose phase modulo
+// the vector differs from the output's are read as two neighbouring aligned vectors and shifted together.
 #pragma once
 #include "prelude.cuh"
 
@@ -14,11 +14,6 @@
 #endif
 // Threads of the forms that articles start from.
 #define PLAIN_THREADS 256
-// Whether the first block takes the last tile, which an end of the data may cut: what is slower than
-// the rest should not begin after it.
-#ifndef LAST_TILE_FIRST
-#define LAST_TILE_FIRST 1
-#endif
 // Cache hints, replaceable to measure others (names of the load and store intrinsics).
 #ifndef LOAD_HINT
 #define LOAD_HINT(pointer) (*(pointer))
@@ -149,17 +144,25 @@ template <class To, class Ti> constexpr __device__ int granule_elements() {
     return 16 / (sizeof(Ti) > sizeof(To) ? sizeof(Ti) : sizeof(To));
 }
 
+// The granule of each input that begins `bytes` after the input does.
 template <bool SHIFTED, class T, int N, int W>
-__device__ __forceinline__ void load_granule(const Inputs<T, N>& in, i64 e, Words<W> (&to)[N]) {
+__device__ __forceinline__ void load_granules(const Inputs<T, N>& in, i64 bytes, Words<W> (&to)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        const T* p = in.p[i] + e;
+        const char* p = reinterpret_cast<const char*>(in.p[i]) + bytes;
         if (SHIFTED) {
-            load_shifted(reinterpret_cast<const char*>(p), to[i]);
+            load_shifted(p, to[i]);
         } else {
             load_vector(p, to[i]);
         }
     }
+}
+
+// Where element `own` of a tile lies, in bytes. Counted in elements it would be shifted as 64 bits, in
+// two instructions more before the first load.
+template <class T, int TILE> __device__ __forceinline__ i64 bytes_before(u32 tile, int own) {
+    constexpr int SIZE = sizeof(T);
+    return static_cast<i64>(tile) * (TILE * SIZE) + own * SIZE;
 }
 
 // The part of a tile that vectors move, and the elements on both sides of it that move one by one.
@@ -201,7 +204,9 @@ __device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, 
 #pragma unroll
     for (int u = 0; u < U; ++u) {
         const int k = own + u * THREADS * V;
-        if (k >= cut.vectors && k < cut.vectors_end) load_granule<SHIFTED>(in, base + k, v[u]);
+        if (k >= cut.vectors && k < cut.vectors_end) {
+            load_granules<SHIFTED>(in, (base + k) * static_cast<i64>(sizeof(Ti)), v[u]);
+        }
     }
     if (thread < cut.lone) {
         const i64 e = base + cut.element(thread);
@@ -216,32 +221,31 @@ __device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, 
     }
 }
 
-__device__ __forceinline__ u32 tile_of_block() {
-#if LAST_TILE_FIRST
-    return blockIdx.x ? blockIdx.x - 1 : gridDim.x - 1;
-#else
-    return blockIdx.x;
-#endif
-}
-
-// `n` elements from in to out; `shift` elements of the first tile lie before them.
+// `n` elements from in to out. The first `edges` blocks take the tiles that an end cuts, the last ones
+// before the first, since what takes longer should not begin after the rest. Of the others block b takes
+// the tile that begins at element b * TILE - before, and has its loads under way after 17 instructions.
 template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
-__device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, u32 shift) {
+__device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, u32 before,
+                                            u32 edges) {
     constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
-    constexpr int TILE = THREADS * U * V, REACH = SHIFTED ? V : 0;
-    const i64 base = static_cast<i64>(tile_of_block()) * TILE - shift;
-    if (base < REACH || base + TILE + REACH > n) {
-        cut_tile<U, SHIFTED>(op, in, out, n, base);
+    constexpr int TILE = THREADS * U * V;
+    const u32 block = blockIdx.x;
+    const int own = static_cast<int>(threadIdx.x * V - before);
+    if (block < edges) {
+        const u32 tail = before / TILE, tile = block < tail ? gridDim.x - tail + block : block - tail;
+        cut_tile<U, SHIFTED>(op, in, out, n, static_cast<i64>(tile) * TILE - before % TILE);
         return;
     }
-    const int own = threadIdx.x * V;
+    const i64 e = static_cast<i64>(block) * TILE + own;
+    const i64 from = bytes_before<Ti, TILE>(block, own);
     Words<W> v[U][N];
 #pragma unroll
-    for (int u = 0; u < U; ++u) load_granule<SHIFTED>(in, base + (own + u * THREADS * V), v[u]);
+    for (int u = 0; u < U; ++u) load_granules<SHIFTED>(in, from + u * THREADS * 4 * W, v[u]);
+    char* const to = reinterpret_cast<char*>(out) + bytes_before<To, TILE>(block, own);
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        const i64 e = base + (own + u * THREADS * V);
-        store_vector(out + e, apply_granule<To, Ti>(op, v[u], e));
+        const int k = u * THREADS * V;
+        store_vector(to + k * sizeof(To), apply_granule<To, Ti>(op, v[u], e + k));
     }
 }
 
@@ -252,12 +256,13 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
 #define STRIP(...) __VA_ARGS__
 
 #define UNARY_KERNEL(name, To, Ti, U, SHIFTED, EXTRA, OP)                                      \
-    FULL_OCCUPANCY_KERNEL(THREADS, name, (const Ti* x, To* y, i64 n, u32 shift STRIP EXTRA)) { \
-        elementwise<U, SHIFTED>(OP, Inputs<Ti, 1>{{x}}, y, n, shift);                          \
+    FULL_OCCUPANCY_KERNEL(THREADS, name, (const Ti* x, To* y, i64 n, u32 before, u32 edges STRIP EXTRA)) { \
+        elementwise<U, SHIFTED>(OP, Inputs<Ti, 1>{{x}}, y, n, before, edges);                  \
     }
 #define BINARY_KERNEL(name, T, U, SHIFTED, EXTRA, OP)                                          \
-    FULL_OCCUPANCY_KERNEL(THREADS, name, (const T* a, const T* b, T* y, i64 n, u32 shift STRIP EXTRA)) {\
-        elementwise<U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, shift);                        \
+    FULL_OCCUPANCY_KERNEL(THREADS, name,                                                       \
+                          (const T* a, const T* b, T* y, i64 n, u32 before, u32 edges STRIP EXTRA)) { \
+        elementwise<U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, before, edges);                \
     }
 // A thread an element: the plain form that articles start from.
 #define UNARY_SCALAR_KERNEL(name, T, OP)                                                       \

@@ -57,3 +57,27 @@ def test_loads_follow_the_waves() -> None:
     assert loads_per_thread(16 << 20, (1, 2)) == 2
     assert loads_per_thread(32 << 20, (1, 2)) == 1
     assert loads_per_thread(16 << 20, (1, 2), inputs=2) == 1
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (2, 2), (4, 2), (2, 4)])
+@pytest.mark.parametrize("loads", [1, 2, 4])
+def test_the_first_blocks_take_exactly_the_tiles_that_an_end_cuts(
+    sizes: tuple[int, int], loads: int
+) -> None:
+    in_size, out_size = sizes
+    granule = VECTOR_BYTES // max(sizes)
+    elements = THREADS * loads * granule
+    lengths = (1, granule, elements - 1, elements, elements + 1, 2 * elements, 7 * elements - 3)
+    phases = [(a * in_size, y * out_size) for a, y in product((0, 1, 3), (0, 1, 2, 15, 16, 37, 63))]
+    for n, (a, y), boundary in product(lengths, phases, (128, 1 << 20)):
+        cut = tile([4096 + a], (1 << 20) + y, n, sizes, (loads,), (loads,), boundary=boundary)
+        reach = granule if cut.shifted else 0
+        starts = [block * elements - cut.shift for block in range(cut.blocks)]
+        whole = {s for s in starts if s - reach >= 0 and s + elements + reach <= n}
+        assert [b * elements - cut.before for b in range(cut.edges, cut.blocks)] == sorted(whole)
+        # As the device maps the others: the last tiles before the first ones.
+        tail = cut.before // elements
+        assert cut.before % elements == cut.shift
+        edges = [b - tail + (cut.blocks if b < tail else 0) for b in range(cut.edges)]
+        assert sorted(starts[tile] for tile in edges) == sorted(set(starts) - whole)
+        assert not tail or edges[0] >= cut.blocks - tail

@@ -71,12 +71,12 @@ def launches(
         try:
             function = module.function(
                 f"{symbol}_{_suffix(kernel, dtype, target)}",
-                "P" * (count + 1) + "qI" + "f" * len(extra),
+                "P" * (count + 1) + "qII" + "f" * len(extra),
                 threads,
             )
         except RuntimeError:  # the driver knows no such function
             return None
-        call = function.bind(cut.blocks, *addresses, n, cut.shift, *extra)
+        call = function.bind(cut.blocks, *addresses, n, cut.before, cut.edges, *extra)
         found.append(_holding(call, (*inputs, out)))
     return found
 

@@ -11,8 +11,9 @@ template <> struct Relu<__half> {
 };
 
 #define SHAPE(loads, T, suffix)                                                              \
-    KERNEL(THREADS, sweep_x##loads##_##suffix, (const T* x, T* y, i64 n, u32 shift)) {       \
-        elementwise<loads, false>(Relu<T>{}, Inputs<T, 1>{{x}}, y, n, shift);                \
+    KERNEL(THREADS, sweep_x##loads##_##suffix,                                               \
+           (const T* x, T* y, i64 n, u32 before, u32 edges)) {                               \
+        elementwise<loads, false>(Relu<T>{}, Inputs<T, 1>{{x}}, y, n, before, edges);        \
     }
 #define SHAPES(T, suffix) SHAPE(1, T, suffix) SHAPE(2, T, suffix) SHAPE(4, T, suffix) SHAPE(8, T, suffix)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from perftests.studies.frame import Scope
 
 SOURCE = Path(__file__).parent / "sweep.cu"
-LAYOUT = "PPqI"
+LAYOUT = "PPqII"
 THREADS = (64, 128, 256, 512, 1024)
 LOADS = (1, 2, 4, 8)
 DTYPES = ("float32", "float16")
@@ -103,7 +103,7 @@ def bound(
     loads = (shape.loads,)
     cut = tile([source], target, x.numel(), (size, size), loads, loads, shape.threads)
     kernel = function(shape, str(x.dtype).removeprefix("torch."), device)
-    return kernel.bind(cut.blocks, source, target, x.numel(), cut.shift)
+    return kernel.bind(cut.blocks, source, target, x.numel(), cut.before, cut.edges)
 
 
 def shaped(shape: Shape, case: Case, device: torch.device) -> Workload:
