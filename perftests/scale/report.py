@@ -63,7 +63,9 @@ def table(measured: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     ]
     loads = [b["extra_info"]["load"] for b in benchmarks]
     cpu = measured["machine_info"]["cpu"]
-    at = measured["datetime"][:16].replace("T", " ")
+    at = " to ".join(
+        dict.fromkeys(f(b["extra_info"]["at"] for b in benchmarks) for f in (min, max))
+    )
     where = (
         f"Measured {at} UTC on {cpu.get('brand_raw', 'a CPU')}, "
         f"{cpu.get('count', '?')} processors, load average {min(loads):.1f} to {max(loads):.1f}."
