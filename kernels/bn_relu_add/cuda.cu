@@ -2,8 +2,6 @@
 //
 // The arithmetic is fp32, rounded once. NaN stays NaN; -0.0 becomes +0.0. An element's channel is
 // (e / plane) % channels: plane is H * W in NCHW and 1 in NHWC.
-// Its registers are full: with the last tile first the shifted fp16 form spilled two (sm_90).
-#define LAST_TILE_FIRST 0
 #include "elementwise.cuh"
 
 __device__ __forceinline__ float relu(float v) { return v <= 0.0f ? 0.0f : v; }
