@@ -61,8 +61,10 @@ def command(
 ) -> Document:
     """Check out BASE and HEAD side by side and measure them in turns, each time in a fresh process.
 
-    The order is base head head base and so on, so that a drift hits both alike. A case drops out
-    as soon as it is decided. Uncommitted changes are not measured. Exit codes as of `check`.
+    The order is base head head base and so on, so that a drift hits both alike. Four processes
+    start together; each sleeps, without the GPU, until its turn, so one alone is timed. A case
+    drops out as soon as it is decided. Uncommitted changes are not measured. Exit codes as of
+    `check`.
 
     Example: bandwatch ab main --quick
     """

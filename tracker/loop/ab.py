@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from tracker import git
-from tracker.errors import NotFoundError, TrackerError
-from tracker.loop.fresh import Job, Measure, Measured, Task, side_by_side
+from tracker.errors import NotFoundError, TrackerError, UnfitError
+from tracker.loop.fresh import Job, Measure, Measured, MeasureError, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
 from tracker.loop.worktrees import BuildError, Worktrees
@@ -186,10 +186,17 @@ class _Contestants:
         for job in jobs:
             if job.done:  # in a worktree that is gone
                 job.journal.unlink()
+        crowded = []
         with side_by_side(bench.measure, jobs) as answers:
-            for name, answer in zip(new, answers, strict=True):
-                answer()
-                bench.checked.add(keyed[name])
+            for job, answer in zip(jobs, answers, strict=True):
+                try:
+                    answer()
+                except (UnfitError, MeasureError):
+                    crowded.append(job)
+        for job in crowded:  # beside another it may lack memory, or a device for one process alone
+            job.journal.unlink(missing_ok=True)
+            bench.measure(*job)
+        bench.checked.update(keyed[name] for name in new)
 
     def _ahead(self) -> dict[str, Job]:
         """Return the checks of commits that may be compared next, by their ids."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracker.errors import NotFoundError
+from tracker.errors import NotFoundError, UnfitError
 from tracker.loop.ab import Bench, Contest, Outcome, compare_commits, sequential
 from tracker.loop.repository import Repository
 from tracker.loop.runs import Stamp
@@ -78,6 +78,25 @@ def test_decided_cases_are_not_measured_again(tmp_path: Path) -> None:
 def test_both_sides_are_checked_without_timing_before_the_first_turn(tmp_path: Path) -> None:
     _, measure = contest(tmp_path, {RELU: 1.0}, {RELU: 1.0})
     assert [timing for _, _, timing in measure.calls[:3]] == [False, False, True]
+
+
+def test_a_check_that_found_no_room_beside_the_other_is_made_again_alone(tmp_path: Path) -> None:
+    def crowd(number: int) -> None:
+        if number == 1:
+            raise UnfitError("the device is busy")
+
+    outcome, measure = contest(tmp_path, {RELU: 1.0}, {RELU: 1.0}, FakeMeasure(fail=crowd))
+    assert outcome.judged
+    assert [timing for _, _, timing in measure.calls[:4]] == [False, False, False, True]
+    assert measure.calls[1] == measure.calls[2]
+
+
+def test_a_machine_that_is_unfit_alone_too_is_told(tmp_path: Path) -> None:
+    def never(number: int) -> None:
+        raise UnfitError("no device")
+
+    with pytest.raises(UnfitError, match="no device"):
+        contest(tmp_path, {RELU: 1.0}, {RELU: 1.0}, FakeMeasure(fail=never))
 
 
 def test_each_process_leaves_a_run_of_its_own_commit(tmp_path: Path) -> None:
