@@ -10,16 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dashboard import data
-from dashboard.charts.series import SeriesView, change_label
+from dashboard.charts.series import SeriesView
 from dashboard.data import Snapshot, day, label
-from dashboard.gated import NEAR, Seen
-from dashboard.metrics import Metric, change
-from dashboard.session import thresholds
+from dashboard.gated import Seen
+from dashboard.marks import Levelled, environment_changes, level_changes, levelled
+from dashboard.metrics import Metric
 from dashboard.text import ABSENT, person, plain, short
-from tracker.levels import Course, Step, baseline, drift, steps, trusted
-from tracker.model import Commit, VerdictKind
+from tracker.levels import baseline
+from tracker.model import Commit
 from tracker.queries import RunInfo, Series
-from tracker.sides import environment_difference
 
 Floats = NDArray[np.float64]
 # More runs than this are drawn in groups of consecutive runs, and the page says so.
@@ -65,24 +64,6 @@ def values(series: Series, metric: Metric) -> tuple[Floats, Floats, Floats]:
     top = series.bytes_moved / (series.copy_bytes_per_s if metric.name == "copy" else 1.0)
     # The slowest quarter of the times is the lowest quarter of the rates.
     return top / series.median_s, top / series.q3_s, top / series.q1_s
-
-
-@dataclass(frozen=True, slots=True)
-class Levelled:
-    """A series with its changes of level and its drift, searched over the whole of it."""
-
-    series: Series
-    course: Course
-    steps: Sequence[Step]
-    drift: float | None
-
-
-def levelled(series: Series) -> Levelled:
-    """Return a series with its changes of level."""
-    course = course_of(series)
-    policy = thresholds().policy
-    found = steps(course, policy)
-    return Levelled(series, course, found, drift(course, found, policy))
 
 
 def points(
@@ -185,89 +166,6 @@ def _with_texts(frame: pd.DataFrame, commits: Mapping[str, Commit]) -> pd.DataFr
     )
 
 
-def environment_changes(several: Sequence[Series], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return where the environment of a series differs from that of its result before.
-
-    Columns: position, edge, date, text (what differs).
-    """
-    rows: dict[int, dict[str, object]] = {}
-    for series in several:
-        part = frame[frame["case_key"] == series.case.fingerprint]
-        indices, places = part["environment"].to_list(), part["position"].to_list()
-        dates = part["date"].to_list()
-        for i in range(1, len(part)):
-            before, after = (series.environments[indices[j]] for j in (i - 1, i))
-            if differs := environment_difference(before, after):
-                rows.setdefault(
-                    places[i],
-                    {
-                        "position": places[i],
-                        "edge": places[i] - 0.5,
-                        "date": dates[i],
-                        "text": plain("; ".join(differs), 160),
-                    },
-                )
-    return pd.DataFrame(list(rows.values()), columns=["position", "edge", "date", "text"])
-
-
-def _marks(one: Levelled, seen: Sequence[Seen]) -> list[tuple[str, float]]:
-    """Return the first run and the size of each change of a series, the gate's where alone."""
-    runs = one.series.run_id.tolist()
-    steps = [(step.index, step.effect) for step in one.steps]
-    mine = [s for s in seen if s.case_key == one.series.case.fingerprint and s.run_id in runs]
-    alone = [
-        (runs.index(s.run_id), s.effect)
-        for s in mine
-        if not any(
-            abs(runs.index(s.run_id) - place) <= NEAR and effect * s.effect > 0
-            for place, effect in steps
-        )
-    ]
-    return [(str(runs[place]), effect) for place, effect in (*steps, *alone)]
-
-
-def level_changes(
-    several: Sequence[Levelled], frame: pd.DataFrame, group: int, seen: Sequence[Seen] = ()
-) -> pd.DataFrame:
-    """Return the changes inside the frame: edge, date, kind, label, sha, line.
-
-    The search is over each whole series, so that a window does not change what is found.
-    """
-    rows = []
-    for one in several:
-        marks = _marks(one, seen)
-        if not marks:
-            continue
-        part = frame[frame["case_key"] == one.series.case.fingerprint].set_index("run_id")
-        for run_id, effect in marks:
-            if run_id not in part.index:
-                continue
-            row = part.loc[run_id].to_dict()
-            kind = VerdictKind.REGRESSION if effect < 0 else VerdictKind.IMPROVEMENT
-            rows.append(
-                {
-                    "edge": int(row["position"]) // group - 0.5,
-                    "date": row["date"],
-                    "kind": kind.value,
-                    "label": change_label(kind, change(effect)),
-                    "sha": row["sha"],
-                    "line": row["line"],
-                }
-            )
-    return pd.DataFrame(rows, columns=["edge", "date", "kind", "label", "sha", "line"])
-
-
-def course_of(series: Series) -> Course:
-    """Return what the search for levels needs of a series."""
-    return Course(
-        bandwidth=series.bandwidth,
-        copy_fraction=series.copy_fraction,
-        environment=[series.environment_keys[i] for i in series.environment],
-        device=[str(number) for number in series.device],
-        trusted=trusted(series.status, series.shared),
-    )
-
-
 def grouped(frame: pd.DataFrame, limit: int = MAX_POINTS) -> tuple[pd.DataFrame, int]:
     """Return the frame with at most `limit` places, and how many runs stand in each of them.
 
@@ -322,9 +220,12 @@ class History:
 
     def chosen(self, picked: object) -> tuple[str, Mapping[str, object]]:
         """Return the run and the row of the selected point, the newest without a selection."""
-        wanted = [p.get("run_id") for p in picked] if isinstance(picked, list) else []
-        found = self.points[self.points["run_id"].isin(wanted)]
-        row = (found if len(found) else self.points).sort_values("position").iloc[-1]
+        clicks = picked if isinstance(picked, list) else []
+        wanted = {(click.get("run_id"), click.get("line")) for click in clicks}
+        keys = zip(self.points["run_id"], self.points["line"], strict=True)
+        found = self.points[[key in wanted for key in keys]]
+        last = self.points[self.points["position"] == self.points["position"].max()]
+        row = (found if len(found) else last).iloc[0]
         return str(row["run_id"]), {str(name): value for name, value in row.items()}
 
     def before(self, case_key: str, run_id: str) -> str | None:

@@ -201,7 +201,7 @@ def _lines(points: pd.DataFrame, x: alt.X, ys: list[alt.Y], colours: Palette) ->
         interpolate="step", strokeDash=[3, 3], strokeWidth=1.2, opacity=0.75
     ).encode(x=x, y=baseline, color=colour)
     line = base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=colour, strokeDash=dash)
-    picked = alt.selection_point(name=SELECTION, fields=["run_id"], on="click", empty=False)
+    picked = alt.selection_point(name=SELECTION, fields=["run_id", "line"], on="click", empty=False)
     dots = (
         base.mark_point(filled=True, opacity=1)
         .encode(

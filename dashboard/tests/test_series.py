@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from dashboard import history
+from dashboard.data import Snapshot
 from dashboard.history import Window, grouped, merged
+from dashboard.marks import one_a_place
 from dashboard.metrics import BANDWIDTH, COPY, TIME
 from dashboard.tests import pages
 from dashboard.tests.conftest import Open, fill
@@ -180,3 +182,36 @@ def test_a_drift_is_told_and_no_step_is_drawn(app: Open, tmp_path: Path) -> None
     assert "A steady drift, no step" in pages.html(page)
     _, told, _ = pages.chart(page)
     assert "no change point" in told
+
+
+def test_changes_of_several_cases_at_one_commit_have_one_label() -> None:
+    rows = [
+        {
+            "edge": 3.5,
+            "kind": "regression",
+            "effect": e,
+            "date": 0,
+            "sha": "d7f5f49",
+            "line": str(e),
+        }
+        for e in (-0.045, -0.046)
+    ]
+    rows.append({**rows[0], "kind": "improvement", "effect": 0.02})
+    found = one_a_place(rows)
+    assert found["label"].tolist() == ["▲ \N{MINUS SIGN}4.6 % (2 cases)", "▼ +2.0 %"]
+    assert found["line"].tolist()[0] == "-0.046"
+
+
+def test_a_click_chooses_its_own_case_and_none_the_first_of_the_newest_run(full_store: str) -> None:
+    with Store.open(full_store, read_only=True) as store:
+        several = [
+            queries.series(store, case.fingerprint, H200, branch="main")
+            for case in (REGRESSED, INCORRECT)
+        ]
+        loaded = history.load(
+            Snapshot(store, store.revision()), several, Window("commits", 5), BANDWIDTH
+        )
+    names = list(dict.fromkeys(loaded.points["line"]))
+    runs = loaded.points["run_id"].tolist()
+    assert loaded.chosen(None)[1]["line"] == names[0]
+    assert loaded.chosen([{"run_id": runs[1], "line": names[1]}])[1]["line"] == names[1]

@@ -5,7 +5,18 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import changes, data, details, exports, filters, gated, history, layout, notices
+from dashboard import (
+    changes,
+    data,
+    details,
+    exports,
+    facts,
+    filters,
+    gated,
+    history,
+    layout,
+    notices,
+)
 from dashboard.charts.base import plural
 from dashboard.charts.series import SELECTION, series_chart
 from dashboard.columns import series_export
@@ -150,7 +161,7 @@ def _tell(view: View, choice: Choice, loaded: History) -> None:
 
 def _below(view: View, choice: Choice, loaded: History, picked: object) -> None:
     run_id, row = loaded.chosen(picked)
-    st.subheader(f"Commit {row['sha']}", anchor=False)
+    facts.heading(f"{row['line']}, commit {row['sha']}")
     before = loaded.before(str(row["case_key"]), run_id)
     focus = Focus(run_id, str(row["case_key"]), before)
     details.show(view, focus, key="series-detail", wide=True)
