@@ -30,6 +30,8 @@ from tracker.report.verdicts import Heading, verdict_document
 from tracker.units import percent
 
 TITLE = "GPU benchmarks"
+# What posts a comment adds a mark by which it finds it again.
+_MARK = 1024
 COMMENT, HTML, JUNIT, JSON = "comment.md", "report.html", "junit.xml", "report.json"
 _NAMES_ONLY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/-?&=%")
 
@@ -174,10 +176,11 @@ def write_files(folder: Path, full: Document, short: Document, links: Links) -> 
         ) from None
 
 
-def comment(document: Document, links: Links, limit: int = COMMENT_LIMIT) -> str:
+def comment(document: Document, links: Links, limit: int = COMMENT_LIMIT - _MARK) -> str:
     """Return the report as a comment of at most `limit` bytes, links and command at its end."""
     tail = _tail(links)
-    return to_markdown(document, limit=limit - len(tail.encode())) + tail
+    room = limit - len(tail.encode())
+    return to_markdown(document, limit=room) + tail if room >= 0 else ""
 
 
 def _tail(links: Links) -> str:
@@ -212,7 +215,7 @@ def write_summary(
 
 def summary_text(full: Document, short: Document, links: Links, limit: int) -> str:
     """Return what fits of: the comment, then all rows folded away."""
-    text = comment(short, links, min(limit, COMMENT_LIMIT))
+    text = comment(short, links, min(limit, COMMENT_LIMIT - _MARK))
     hidden = sum(row.hidden for table in short.tables for row in table.rows)
     rows = sum(len(table.rows) for table in full.tables)
     frame = (f"\n<details><summary>All {rows} cases</summary>\n\n", "\n</details>\n")
