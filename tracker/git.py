@@ -128,6 +128,11 @@ def reachable(path: str | Path = ".") -> frozenset[str]:
     return frozenset(_git(path, "rev-list", "--all", "HEAD").split())
 
 
+def is_shallow(path: str | Path = ".") -> bool:
+    """Return whether the history ends early here."""
+    return _answers("true", path, "rev-parse", "--is-shallow-repository")
+
+
 def identity(path: str | Path = ".") -> str | None:
     """Return the name that git signs commits with here, None where none is set."""
     try:

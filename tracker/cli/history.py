@@ -4,9 +4,11 @@ from math import isfinite
 
 import click
 
+from tracker.cli.list_ import ORPHAN, with_orphans
 from tracker.cli.options import report_command
 from tracker.config import Config
 from tracker.errors import NotFoundError
+from tracker.orphans import Reach, reach_of, remark
 from tracker.queries import Series, commits, find_case, series, series_list
 from tracker.report.columns import (
     show_change,
@@ -32,6 +34,7 @@ COLUMNS = (
     Column("copy_fraction", "of copy", Kind.NUMBER, show_fraction, drop=1),
     Column("bandwidth_change", "since previous", Kind.NUMBER, show_change),
     Column("subject", "subject", Kind.TEXT, drop=3),
+    ORPHAN,
     *(Column(key, None) for key in ("environment", "complete", "count", "q1_s", "q3_s")),
 )
 
@@ -71,14 +74,15 @@ def command(
         subjects = {
             sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
         }
-    rows = _rows(line, subjects)
+    reach = reach_of(config.root, filter(None, line.sha.tolist()))
+    rows = _rows(line, subjects, reach)
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
         summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
-        tables=(Table("history", COLUMNS, rows),),
-        notes=_environment_notes(line),
+        tables=(Table("history", with_orphans(COLUMNS, rows), rows),),
+        notes=(*_environment_notes(line), *remark(reach, line.sha.tolist())),
     )
 
 
@@ -97,7 +101,7 @@ def _only_model(store: Store, key: str, label: str) -> str:
     )
 
 
-def _rows(line: Series, subjects: dict[str, str | None]) -> tuple[Row, ...]:
+def _rows(line: Series, subjects: dict[str, str | None], reach: Reach) -> tuple[Row, ...]:
     rows = []
     before: float | None = None
     for index in range(len(line)):
@@ -115,6 +119,7 @@ def _rows(line: Series, subjects: dict[str, str | None]) -> tuple[Row, ...]:
             "copy_fraction": _real(line.copy_fraction[index]),
             "bandwidth_change": change,
             "subject": subjects.get(str(line.sha[index])),
+            "left_git": reach.left(str(line.sha[index])),
             "environment": line.environment_keys[int(line.environment[index])],
             "complete": bool(line.complete[index]),
             "count": int(line.count[index]),

@@ -4,12 +4,15 @@ import click
 
 from tracker.cli.options import report_command
 from tracker.config import Config, redact
+from tracker.orphans import reach_of, remark
 from tracker.queries import RunInfo, SeriesInfo, overview, runs, series_list
 from tracker.report.columns import show_moment, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 from tracker.store import Store
 
+# Shown only where there is one.
+ORPHAN = Column("left_git", None)
 RUN_COLUMNS = (
     Column("run", "run", Kind.CODE),
     Column("started_at", "started (UTC)", Kind.WORD, show_moment),
@@ -20,6 +23,7 @@ RUN_COLUMNS = (
     Column("results", "results", Kind.NUMBER, drop=1),
     Column("complete", "complete", Kind.WORD, drop=3),
     Column("subject", "subject", Kind.TEXT, drop=5),
+    ORPHAN,
     *(Column(key, None) for key in ("device", "environment", "demo", "command", "notes")),
 )
 CASE_COLUMNS = (
@@ -58,13 +62,26 @@ def command(
 
 def runs_document(found: tuple[RunInfo, ...], total: int, config: Config) -> Document:
     """Return the table of runs, newest first."""
+    # The demo's commits are of another project.
+    shas = {run.run_id: None if run.demo else run.sha for run in found}
+    reach = reach_of(config.root, filter(None, shas.values()))
+    rows = tuple(_run_row(run, reach.left(shas[run.run_id])) for run in found)
     return Document(
         kind="runs",
         title="",
         summary=f"{len(found)} of {total} runs in {config.store.shown}",
         facts={"shown": len(found), "runs": total, "store": config.store.shown},
-        tables=(Table("runs", RUN_COLUMNS, tuple(map(_run_row, found))),),
+        tables=(Table("runs", with_orphans(RUN_COLUMNS, rows), rows),),
+        notes=remark(reach, shas.values()),
     )
+
+
+def with_orphans(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> tuple[Column, ...]:
+    """Return the columns, that of commits which have left git shown where there are any."""
+    if not any(row.values[ORPHAN.key] for row in rows):
+        return columns
+    shown = Column(ORPHAN.key, "left git", Kind.WORD)
+    return tuple(shown if column is ORPHAN else column for column in columns)
 
 
 def cases_document(found: tuple[SeriesInfo, ...], config: Config) -> Document:
@@ -92,7 +109,7 @@ def cases_document(found: tuple[SeriesInfo, ...], config: Config) -> Document:
     )
 
 
-def _run_row(run: RunInfo) -> Row:
+def _run_row(run: RunInfo, left_git: bool | None) -> Row:
     commit = run.checkout.commit
     return Row(
         {
@@ -105,6 +122,7 @@ def _run_row(run: RunInfo) -> Row:
             "results": run.results,
             "complete": run.complete,
             "subject": commit.subject if commit else None,
+            "left_git": left_git,
             "device": run.device.uuid,
             "environment": run.environment_key,
             "demo": run.demo,

@@ -17,6 +17,7 @@ Rows of the survey's merged list (docs/results/store-scale.md has the figures):
 | 8 dirty trees are no history | queries/test_queries.py::test_a_series_leaves_dirty_trees_out_and_filters |
 | 8 and are comparable locally | test_gate.py::test_uncommitted_changes_are_judged_against_the_commit_below |
 | 9 rebased and deleted commits keep results | store/test_complaints.py::test_a_commit_that_left_the_repository_keeps_its_results |
+| 9 and are shown as such | cli/test_orphans.py::test_lists_show_which_commits_left |
 | 10 shallow clones work and say so | test_git.py::test_a_shallow_clone_is_noted_and_keeps_the_true_parents |
 | 10 what they lack comes from the store | test_gate.py::test_a_shallow_clone_s_line_is_completed_from_the_store |
 | 11 test merge, head and base told apart | store/test_complaints.py::test_a_test_merge_keeps_its_tree_head_base_and_merge_base |
