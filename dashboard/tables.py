@@ -30,7 +30,8 @@ def verdict_column(heading: str = "Verdict", *, width: int = 90, states: Sequenc
 
 def series_table(points: pd.DataFrame, *, key: str) -> None:
     """Draw the table that belongs to a series chart, newest first."""
-    shown = points.iloc[::-1].assign(
+    newest_first = points.sort_values("position", ascending=False, kind="stable")
+    shown = newest_first.assign(
         gbps=points["bandwidth_bytes_per_s"] / 1e9,
         us=points["median_s"] * 1e6,
         copy=points["copy_fraction"] * 100,
