@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from kernels import toolkit
@@ -24,12 +25,14 @@ _MAXIMUM = re.compile(r"^(?:U?FMNMX3?|V?HMNMX2)(?=\.|$)")
 class Facts:
     """What one kernel's machine code says. Widths are bits of an access, with their counts.
 
-    `drops_nan` are maxima and minima that return the number when one operand is NaN; `flushes` are
-    arithmetic instructions that flush subnormals.
+    `before_load` are the instructions ahead of the first load. `drops_nan` are maxima and minima
+    that return the number when one operand is NaN; `flushes` are arithmetic instructions that flush
+    subnormals.
     """
 
     name: str
     instructions: int
+    before_load: int
     registers: int
     stack_bytes: int
     local_bytes: int
@@ -81,6 +84,7 @@ def _facts(name: str, opcodes: list[str], usage: tuple[int, int, int, int]) -> F
     return Facts(
         name=name,
         instructions=len(opcodes),
+        before_load=sum(1 for _ in takewhile(lambda op: not op.startswith("LDG"), opcodes)),
         registers=registers,
         stack_bytes=stack,
         local_bytes=local,

@@ -1,5 +1,6 @@
 """The static gate: what would run is what was meant; planted faults are caught. No GPU needed."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,17 @@ KERNEL(256, planted, (const float* x, float* y, i64 n)) {
     for (int k = 0; k < 64; ++k) y[k * 256 + threadIdx.x] = v[static_cast<int>(x[k]) & 63];
 }
 """
+# The kernel finds out by itself whether its tile is whole, in 64 bits, as it once did.
+COUNTS = """
+struct Relu { __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; } };
+KERNEL(THREADS, planted, (const float* x, float* y, i64 n, u32 shift)) {
+    const i64 base = static_cast<i64>(blockIdx.x) * 512 - shift;
+    const u32 edges = base < 0 || base + 512 > n ? gridDim.x : 0;
+    elementwise<1, false>(Relu{}, Inputs<float, 1>{{x}}, y, n, shift, edges);
+}
+"""
+# Copies have 19 and 22; two inputs have one address more.
+BEFORE_LOAD = 22
 SCALE = """
 struct Scale { float s; __device__ float operator()(float v) const { return v * s + 1.0f; } };
 UNARY_KERNEL(planted, float, float, 1, false, (, float s), Scale{s})
@@ -50,6 +62,21 @@ def own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Planted sources go to a cache of their own."""
     if "tmp_path" in request.fixturenames:
         monkeypatch.setenv("BANDWATCH_CACHE", str(request.getfixturevalue("tmp_path") / "cache"))
+
+
+@pytest.mark.parametrize("kernel", ["relu", "add", "silu", "scale_relu", "convert"])
+def test_a_whole_tile_is_loaded_after_few_instructions(kernel: str) -> None:
+    code = build.compile_cubin(gates()[kernel].source, "sm_90").code
+    aligned = {
+        n: f for n, f in facts(code).items() if re.search(r"_x[124]_", n) and "shifted" not in n
+    }
+    assert aligned
+    assert {n: f.before_load for n, f in aligned.items() if f.before_load > BEFORE_LOAD} == {}
+
+
+def test_counting_the_tiles_in_the_kernel_is_seen(tmp_path: Path) -> None:
+    assert planted(tmp_path, GOOD).before_load <= BEFORE_LOAD
+    assert planted(tmp_path, COUNTS).before_load > BEFORE_LOAD
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
