@@ -115,7 +115,10 @@ class Session:
         return tuple(str(sha) for sha in shas) if isinstance(shas, list) else ()
 
     def _names(self, role: Role) -> Sequence[str]:
-        names = [name for entry in self.facts(f"kept {role}") for name in entry.get("files", ())]
+        lists = [entry.get("files", []) for entry in self.facts(f"kept {role}")]
+        if not all(isinstance(names, list) for names in lists):
+            raise RecordError(f"cannot read {self.folder}: its notebook names no list of records")
+        names = [name for found in lists for name in found]
         for name in names:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise RecordError(f"cannot read {self.folder}: {name!a} is no name of a record")

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from tracker.errors import RecordError, StoreError
 from tracker.loop.session import Session
 from tracker.store import Store
 from tracker.store.people import Waiver, WaiverAction, add_waiver, waiver_log
@@ -17,7 +18,19 @@ def keep_waivers(session: Session, store: Store) -> None:
 
 
 def put_waivers(session: Session, store: Store) -> None:
-    """Write the waivers that a session keeps into a store. Raises StoreError for a bad one."""
+    """Write the waivers that a session keeps into a store.
+
+    Raises RecordError for what is no waiver: the session may come from elsewhere.
+    """
     for facts in session.facts(_STEP)[-1:]:
-        for entry in facts.get("entries", ()):
-            add_waiver(store, Waiver(**entry | {"action": WaiverAction(entry["action"])}))
+        try:
+            waivers = [
+                Waiver(**entry | {"action": WaiverAction(entry["action"])})
+                for entry in facts["entries"]
+            ]
+            for waiver in waivers:
+                add_waiver(store, waiver)
+        except (TypeError, KeyError, ValueError, AttributeError, StoreError) as error:
+            raise RecordError(
+                f"cannot read {session.folder}: its waivers are none: {error}"
+            ) from None

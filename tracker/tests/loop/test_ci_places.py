@@ -1,0 +1,115 @@
+"""`bandwatch ci` wherever CI puts it: shallow clones, merge commits, folders that somebody else left."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracker.tests.loop import fake
+from tracker.tests.loop.conftest import Command
+from tracker.tests.loop.fake import FakeMeasure
+from tracker.tests.loop.test_ci import OUT, baseline, no_ci, outcomes, report
+
+__all__ = ["baseline", "no_ci"]
+
+
+@pytest.fixture
+def shallow(history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of depth 1 of the project, the working folder."""
+    clone = tmp_path / "clone"
+    fake.git(tmp_path, "clone", "--quiet", "--depth=1", history.as_uri(), str(clone))
+    monkeypatch.chdir(clone)
+    return clone
+
+
+def test_a_shallow_clone_is_measured_and_says_what_it_cannot_know(
+    shallow: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    assert bandwatch("ci").code == 0
+    assert outcomes() == {"relu": "no baseline", "add": "no baseline"}
+    # The same commit again finds its own run all the same.
+    assert bandwatch("ci").code == 0
+    assert outcomes() == {"relu": "no change", "add": "no change"}
+
+
+def test_turns_in_a_shallow_clone_are_left_out_and_it_is_said(
+    shallow: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    answer = bandwatch("ci", "--ab")
+    assert answer.code == 0
+    assert "not compared in turns" in answer.out
+
+
+def test_a_merge_commit_is_judged_against_the_main_line(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    base = fake.git(baseline, "rev-parse", "HEAD")
+    fake.git(baseline, "switch", "--quiet", "--create", "feature")
+    fake.commit(baseline, "Try", {fake.SPEEDS: json.dumps({"relu": 1.1, "add": 1.0})})
+    fake.git(baseline, "switch", "--quiet", "--detach", base)
+    fake.git(baseline, "merge", "--quiet", "--no-ff", "-m", "Merge", "feature")
+    assert bandwatch("ci").code == 1
+    assert outcomes()["relu"] == "regression"
+    assert base[:12] in report()["tables"]["verdicts"][0]["baseline"]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [{"step": "kept head", "files": "head-0.json"}],
+        [{"step": "kept head", "files": [["head-0.json"]]}],
+        [{"step": "kept head", "files": {"a": 1}}],
+        [{"step": "kept head", "files": None}],
+        [{"step": "kept head", "files": 7}],
+        [{"step": "kept head"}],
+        [{"step": "kept head", "files": [f"head-{n}.json" for n in range(1000)]}],
+        [{"step": "ancestors", "shas": "abc"}],
+        [{"step": "ancestors", "shas": [1, None, {}]}],
+        [{"step": "failed", "tests": "all", "texts": {"a": 1}}],
+        [{"step": "failed", "tests": [1, "x\n::error::y"], "texts": [None, "\u202e"]}],
+        [{"step": "stopped", "text": {"a": "b"}, "code": "four"}],
+        [{"step": "stopped", "text": "x" * 100_000, "code": 10**30}],
+        [{"step": "problem", "text": 3}] * 200,
+        [{"step": "started", "quick": "yes", "keyword": ["a"]}],
+        [{"step": "started", "quick": True, "keyword": "x'; rm -rf / #\n\u202e`"}],
+        [{"step": "waivers", "entries": [{"pattern": 1}]}],
+        [{"step": "waivers", "entries": 7}],
+        [{"step": "waivers", "entries": [[]]}],
+        [{"step": 7}, {}, {"step": None}],
+        [{"step": "kept turn-head", "files": [], "looks": "many"}],
+    ],
+)
+def test_a_session_that_somebody_forged_is_one_line_or_a_report(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, tmp_path: Path, entries: Any
+) -> None:
+    assert bandwatch("ci").code == 0
+    notebook = json.loads((OUT / "session.json").read_text())
+    kept = [e for e in notebook["entries"] if e["step"] not in {e.get("step") for e in entries}]
+    forged = tmp_path / "forged"
+    forged.mkdir()
+    for path in OUT.glob("*-*.json"):
+        (forged / path.name).write_bytes(path.read_bytes())
+    (forged / "session.json").write_text(json.dumps({**notebook, "entries": kept + entries}))
+    answer = bandwatch("ci", "--from", str(forged), "--out", str(tmp_path / "out"))
+    assert answer.code in {0, 1, 2, 3}, answer.err
+    if answer.code == 2:
+        assert answer.err.startswith("bandwatch: cannot read ")
+        assert answer.err.count("\n") == 1
+        return
+    comment = (tmp_path / "out/comment.md").read_text("utf-8")
+    assert len(comment) < 65_536
+    assert "\u202e" not in comment
+    assert "\n::error::" not in comment
+
+
+def test_a_notebook_that_is_no_notebook_is_one_line(
+    baseline: Path, bandwatch: Command, tmp_path: Path
+) -> None:
+    for number, text in enumerate(('{"schema": 1}', "[]", "{", "7", '{"entries": [1]}', "\x00")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "session.json").write_text(text)
+        answer = bandwatch("ci", "--from", str(folder), "--out", str(tmp_path / "out"))
+        assert answer.code == 2, text
+        assert answer.err.count("\n") == 1
