@@ -32,6 +32,7 @@ from tracker.loop.judging import judge_session
 from tracker.loop.lock import held
 from tracker.loop.session import Session
 from tracker.loop.settings import read_loop_settings
+from tracker.loop.waived import refuse_waivers
 from tracker.loop.workplace import own_folder, workplace
 from tracker.report.escape import plain
 from tracker.report.formats import Format
@@ -148,6 +149,8 @@ def command(
 def _left_behind(folder: Path) -> Session:
     """Return the session that another job left, which must be of the commit that CI asks about."""
     session = Session.read(folder)
+    if os.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        refuse_waivers(session)
     wanted = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_ACTIONS") == "true" else None
     found = {run.checkout.commit.sha for run in session.runs("head") if run.checkout.commit}
     if wanted and found and found != {wanted}:

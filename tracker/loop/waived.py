@@ -17,6 +17,18 @@ def keep_waivers(session: Session, store: Store) -> None:
         session.note(_STEP, entries=[asdict(entry) for entry in newest.values()])
 
 
+def refuse_waivers(session: Session) -> None:
+    """Leave out what a session says of waivers, and tell so: nobody waives a change of their own.
+
+    Only what is in memory changes. A pull request's own code ran where its records were written.
+    """
+    entries = session.notebook.entries
+    kept = [entry for entry in entries if entry.get("step") != _STEP]
+    if len(kept) < len(entries):
+        told = "waivers are not taken from the records of a pull request: a maintainer decides"
+        session.notebook.entries = [*kept, {"step": "problem", "text": told}]
+
+
 def put_waivers(session: Session, store: Store) -> None:
     """Write the waivers that a session keeps into a store.
 

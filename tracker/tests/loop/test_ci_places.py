@@ -103,6 +103,35 @@ def test_a_session_that_somebody_forged_is_one_line_or_a_report(
     assert "\n::error::" not in comment
 
 
+def test_a_pull_request_cannot_waive_its_own_loss(
+    baseline: Path,
+    no_processes: FakeMeasure,
+    bandwatch: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    assert bandwatch("ci").code == 1
+    notebook = json.loads((OUT / "session.json").read_text())
+    waiver = {
+        "pattern": "*",
+        "author": "A. Person",
+        "note": "on purpose",
+        "expires_at": None,
+        "gpu_model": None,
+        "action": "granted",
+        "at": "2026-01-01T00:00:00+00:00",
+    }
+    notebook["entries"].append({"step": "waivers", "entries": [waiver]})
+    (OUT / "session.json").write_text(json.dumps(notebook))
+    judging = ("ci", "--from", str(OUT), "--out", str(tmp_path / "out"))
+    assert bandwatch(*judging).code != 1
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+    answer = bandwatch(*judging)
+    assert answer.code == 1
+    assert "waivers are not taken" in answer.out
+
+
 def test_a_notebook_that_is_no_notebook_is_one_line(
     baseline: Path, bandwatch: Command, tmp_path: Path
 ) -> None:
