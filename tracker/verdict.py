@@ -259,7 +259,7 @@ def _changed(
 ) -> tuple[VerdictKind, Reason]:
     """Return what a significant and relevant change means."""
     c, standing = decisive.comparison, decisive.standing
-    if (moved := _clock_moved(decisive, evidence, policy)) is not None:
+    if (moved := _clock_moved(decisive, evidence)) is not None:
         return VerdictKind.UNDECIDED, moved
     level = standing.level
     if level is not None and c.base_runs == 1 and not level.p_value < policy.suspicion:
@@ -282,19 +282,17 @@ def _noise(comparison: Comparison) -> str:
     return f"noise between runs {percent(comparison.noise.sigma)} ({comparison.noise.source})"
 
 
-def _clock_moved(
-    decisive: Evidence, evidence: tuple[Evidence, ...], policy: Policy
-) -> Reason | None:
-    """Return the reason when time changed and cycles did not: the clock moved, not the kernel."""
+def _clock_moved(decisive: Evidence, evidence: tuple[Evidence, ...]) -> Reason | None:
+    """Return the reason when time changed and cycles did not: the clock moved, not the kernel.
+
+    Cycles that explain less than half of the change say so; whether they are significant by
+    themselves does not matter, for they are as noisy as the time.
+    """
     cycles = next((e for e in evidence if e.metric == "cycles"), None)
     if decisive.metric != "time" or cycles is None:
         return None
     same_way = cycles.bandwidth_effect * decisive.bandwidth_effect > 0
-    if (
-        same_way
-        and abs(cycles.bandwidth_effect) >= policy.minimal_effect
-        and cycles.comparison.significant
-    ):
+    if same_way and abs(cycles.bandwidth_effect) >= abs(decisive.bandwidth_effect) / 2:
         return None
     word = "slower" if decisive.bandwidth_effect < 0 else "faster"
     message = (

@@ -36,8 +36,8 @@ SUBJECTS = ["Unchanged, run 2", "Unchanged, run 1", "First"]
 )
 def test_a_grown_case_has_the_share_more_elements(case: Case, loss: float) -> None:
     more = grown(case, 1 / (1 - loss))
-    assert 1 - prod(case.shape) / prod(more.shape) == pytest.approx(loss, abs=0.0012)
-    assert more.shape[1:] == case.shape[1:] or more.shape[-1] == case.shape[-1]
+    assert 1 - prod(case.shape) / prod(more.shape) == pytest.approx(loss, abs=0.004)
+    assert len(case.shape) == 1 or more.shape[-1] == case.shape[-1]
     assert more.alignment == case.alignment
 
 

@@ -30,9 +30,9 @@ LEAST_STEPS = 3
 MEDIAN_EFFICIENCY = 0.37
 # The prior counts like this many runs already seen.
 PRIOR_RUNS = 5.0
-# The tails between processes are heavier than a Gaussian's, and few runs show them: more runs than
-# this make the size of the noise better known, and not its tails.
-MOST_DEGREES = 8.0
+# On an H200 the tails between processes are a Gaussian's or lighter; elsewhere they need not be.
+# More runs than this make the size of the noise better known, and not its tails.
+MOST_DEGREES = 12.0
 # A CPU may be far quieter than its prior: so many cases of a suite show it, never below a share.
 LEAST_CASES = 8
 QUIETEST = 0.05
