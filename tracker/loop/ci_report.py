@@ -163,7 +163,7 @@ def write_files(folder: Path, full: Document, short: Document, links: Links) -> 
     files = {
         JSON: to_json(full),
         JUNIT: to_junit(full),
-        HTML: to_html(short),
+        HTML: to_html(short, links.pages, links.command),
         COMMENT: comment(short, links),
     }
     try:

@@ -1,6 +1,8 @@
 """The report as one HTML file that needs no network, no script and no other file."""
 
+from collections.abc import Mapping
 from html import escape as entities
+from types import MappingProxyType
 
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone
 from tracker.report.escape import plain
@@ -8,6 +10,7 @@ from tracker.report.footnotes import Footnotes
 
 # Nothing may be loaded or run, whatever a text from a record manages to write.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --worse: #b35900; --better: #0a58ca; }
 @media (prefers-color-scheme: dark) { :root { --worse: #ffb366; --better: #8ab4f8; } }
@@ -24,8 +27,13 @@ code { font-family: ui-monospace, monospace; font-size: .92em; }
 """
 
 
-def to_html(document: Document) -> str:
-    """Return `document` as a whole page; rows that people do not see by default are folded."""
+def to_html(
+    document: Document, pages: Mapping[str, str] = _NOWHERE, command: str | None = None
+) -> str:
+    """Return `document` as a whole page; rows that people do not see by default are folded.
+
+    At its end stand links (addresses by what they are called) and the command to reproduce.
+    """
     title = _text(document.title or document.kind)
     parts = [f"<h1>{title}</h1>", f"<p><strong>{_text(document.summary)}</strong></p>"]
     if document.fact_lines:
@@ -34,6 +42,9 @@ def to_html(document: Document) -> str:
         parts += _table(table)
     if document.notes:
         parts.append(_list("ul", document.notes, "notes"))
+    parts += [_link(name, address) for name, address in pages.items()]
+    if command is not None:
+        parts.append(f"<p>Reproduce: <code>{_text(command)}</code></p>")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -93,6 +104,10 @@ def _class(column: Column) -> str:
 def _list(tag: str, lines: tuple[str, ...], name: str = "") -> str:
     items = "".join(f"<li>{_text(line)}</li>" for line in lines)
     return f"<{tag}{f' class={name!r}' if name else ''}>{items}</{tag}>"
+
+
+def _link(name: str, address: str) -> str:
+    return f'<p><a rel="noreferrer" href="{_text(address)}">{_text(name)}</a></p>'
 
 
 def _text(text: str) -> str:

@@ -92,4 +92,7 @@ def test_the_files_of_a_large_run_are_written_whole(tmp_path: Path) -> None:
     write_files(tmp_path, full, short, LINKS)
     assert 'tests="5003"' in (tmp_path / "junit.xml").read_text("utf-8")
     assert (tmp_path / "report.json").read_text("utf-8").count('"fingerprint"') == 5003
-    assert (tmp_path / "report.html").read_text("utf-8").count("<tr") >= 5003
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.count("<tr") >= 5003
+    assert '<a rel="noreferrer" href="https://github.example/a/b/actions/runs/1">' in page
+    assert "Reproduce: <code>bandwatch ci --ab</code>" in page
