@@ -264,7 +264,7 @@ def _measure_again(plan: Plan, shop: Workshop, other: str | None) -> None:
         return  # by an earlier call: what was compared in turns is not measured again
     judged = judge_session(shop.session, shop.config.thresholds, shop.today).judged
     if other is not None:
-        wanted = [item for item in judged if _suspicious(item) or _without_baseline(item)]
+        wanted = [item for item in judged if _suspicious(item) or _unresolved(item)]
         if wanted:
             _in_turns(plan, shop, other, wanted)
         return
@@ -284,6 +284,12 @@ def _suspicious(item: Judged) -> bool:
 def _open(item: Judged) -> bool:
     undecided = item.verdict.kind is VerdictKind.UNDECIDED
     return undecided and bool(item.verdict.evidence) and item.verdict.has(ReasonCode.SUSPICIOUS)
+
+
+def _unresolved(item: Judged) -> bool:
+    """Return whether the stored baseline cannot tell, as where there is none: turns may."""
+    undecided = item.verdict.kind is VerdictKind.UNDECIDED
+    return _without_baseline(item) or (undecided and bool(item.verdict.evidence))
 
 
 def _without_baseline(item: Judged) -> bool:

@@ -228,6 +228,18 @@ def test_turns_decide_without_any_stored_baseline(
     assert not (history / ".bandwatch/bandwatch.db").exists()
 
 
+def test_what_the_stored_baseline_cannot_tell_is_measured_in_turns_where_asked(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    slightly = json.dumps({"relu": 1.03, "add": 1.0})
+    fake.commit(baseline, "Slightly slower", {fake.SPEEDS: slightly})
+    assert bandwatch("ci", "--repeats", "0", "--no-record").code == 3
+    assert outcomes() == {"relu": "undecided", "add": "no change"}
+    answer = bandwatch("ci", "--ab", "--base", "HEAD^", "--no-record")
+    assert outcomes()["relu"] == "regression"
+    assert "1 case measured in turns with" in answer.out
+
+
 def test_turns_are_left_out_of_changed_trees_and_it_is_said(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
