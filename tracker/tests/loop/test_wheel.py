@@ -122,7 +122,9 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
     )
     # A path in a .pth file comes last and its own .pth files are not read: our checkout stays out.
-    borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    added = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    ours = {path for path in added if Path(path).resolve() != ROOT}
+    borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *ours}
     Path(found.stdout.strip(), "borrowed.pth").write_text("\n".join(borrowed) + "\n")
     return folder / "venv/bin"
 
