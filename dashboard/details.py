@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import commands, copying, data, facts, gated, history, layout
+from dashboard import beside, commands, copying, data, facts, gated, history, layout
 from dashboard.charts.series import series_chart
 from dashboard.facts import Fact
 from dashboard.history import Window
@@ -60,6 +60,7 @@ def course(view: View, case_key: str, gpu: str, branch: str | None, window: Wind
     if len(loaded.points):
         described = series_chart(loaded.view(_LOOK), view.colours, height=300)
         layout.chart(described, key=f"course-{gpu}-{case_key}")
+        beside.series(loaded.points, key=f"course-table-{gpu}-{case_key}")
 
 
 def _links(run: RunInfo, result: Result, focus: Focus, *, key: str, to_series: bool) -> None:

@@ -102,7 +102,7 @@ def test_acknowledged_changes_stay_open_with_their_note_and_log(app: Open, own_s
     note(own_store, TriageState.ACKNOWLEDGED, HOSTILE)
     page = app("changes", store=own_store, gpu=H200, state="acknowledged")
     assert pages.table(page)["states"].tolist() == ["acknowledged"]
-    log = pages.table(page, 1)
+    log = pages.table(page, -1)
     assert (log["author"].iloc[0], log["state"].iloc[0]) == ("Grace", "acknowledged")
     assert log["note"].iloc[0] == HOSTILE
     assert "<script" not in pages.html(page)

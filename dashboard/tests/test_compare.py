@@ -44,6 +44,9 @@ def test_intervals_and_both_distributions_are_drawn(app: Open) -> None:
     told = pages.chart(page, 1)[1]
     assert f"base {sha(REGRESSION_AT - 1)[:7]}" in told
     assert f"head {sha(REGRESSION_AT)[:7]}" in told
+    quartiles = pages.table(page, 1)
+    assert quartiles["side"].str[:4].tolist() == ["base", "head"]
+    assert (quartiles["Median (us)"].diff().iloc[1]) > 0
 
 
 def test_other_environments_are_told_and_nothing_is_decided(app: Open) -> None:

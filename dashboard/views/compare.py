@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, judging, layout, notices
+from dashboard import beside, data, details, exports, facts, filters, judging, layout, notices
 from dashboard.charts.base import plural
 from dashboard.charts.distribution import distribution_chart
 from dashboard.charts.effects import MAX_ROWS, effect_chart
@@ -168,6 +168,7 @@ def _detail(view: View, row: Mapping[Hashable, object], base: RunInfo, head: Run
         )
         if len(times):
             layout.chart(distribution_chart(times, view.colours), key="compare-distributions")
+            beside.distributions(times, key="compare-quartiles")
         else:
             st.caption("Neither side kept its measurements.")
     with right:

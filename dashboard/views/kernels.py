@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, newest
+from dashboard import beside, data, details, exports, facts, filters, layout, newest
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
 from dashboard.columns import LADDER_NAMES
 from dashboard.filters import DTYPE, KERNEL, Facet
@@ -90,6 +90,7 @@ def _sweep(view: View, found: pd.DataFrame, metric: Metric) -> None:
     st.subheader("Over sizes", anchor=False)
     names = sorted(set(sizes["implementation"]))
     layout.chart(sweep_chart(sizes, metric, view.colours), key="sweep")
+    beside.sizes(sizes, metric, key="sweep-table")
     told = ["aligned shapes only"]
     if len(names) > MAX_LINES:
         told.append(f"{MAX_LINES} of {len(names)} implementations")
@@ -115,6 +116,7 @@ def _models(view: View, branch: str | None, kernel: str, dtype: str, shape: str)
     st.subheader("Across GPU models", anchor=False)
     rows = rows.assign(text=[percent(value) for value in rows["fraction"]])
     layout.chart(models_chart(rows, view.colours), key="models")
+    beside.models(rows, key="models-table")
 
 
 if __name__ == "__main__":

@@ -166,6 +166,21 @@ def test_a_click_on_a_point_shows_its_commit(visit: Visit) -> None:
     heading.wait_for(timeout=10_000)
 
 
+def test_every_chart_has_a_table_below_it_or_a_click_away(visit: Visit) -> None:
+    watched = visit()
+    # The second visit shows a drawing that was kept.
+    for _ in range(2):
+        watched.open("")
+        grids = watched.page.locator("[data-testid=stDataFrame]")
+        assert grids.count() == 1
+        watched.page.get_by_role("button", name="Table", exact=True).click()
+        grids.nth(1).wait_for()
+    for path, buttons in (("kernels", 2), ("compare", 0), ("changes", 1)):
+        watched.open(f"{path}?gpu={quote_plus(H200)}")
+        found = watched.page.get_by_role("button", name="Table", exact=True)
+        assert found.count() >= buttons
+
+
 def test_a_click_on_a_finding_shows_its_details(visit: Visit) -> None:
     watched = visit()
     watched.open(f"runs?gpu={quote_plus(H200)}&branch=main")
