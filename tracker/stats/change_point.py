@@ -13,7 +13,15 @@ from math import inf, log
 import numpy as np
 
 from tracker.stats.level import Array, fit
-from tracker.stats.segments import BAR, SHORTEST, chance, cut, levels, without_spikes
+from tracker.stats.segments import (
+    BAR,
+    SHORTEST,
+    chance,
+    cut,
+    levels,
+    placed_again,
+    without_spikes,
+)
 
 # A slope is told from this score on; below, it is left to the steps.
 _SURE_DRIFT = 4.0
@@ -90,6 +98,7 @@ def history(values: Sequence[float | None], minimal_effect: float = 1e-4) -> His
         return History((), None, skipped, 0.0)
     series = without_spikes(raw[places])
     cuts, scores = cut(series)
+    cuts = placed_again(raw[places], series, cuts)
     residuals = series - levels(series, cuts)
     noise = float(residuals.std()) / (abs(float(series.mean())) + _TINY)
     drift = _drift(series, residuals, cuts)
