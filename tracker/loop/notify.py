@@ -5,8 +5,9 @@ is written before the message leaves: a crash in between costs a message, never 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from uuid import uuid4
 
 from tracker.loop.changes import Change, survey
 from tracker.store import Store
@@ -80,22 +81,41 @@ def news(store: Store, branch: str, gpu_model: str | None = None) -> Telling:
 def tell(store: Store, telling: Telling, send: Callable[[Telling], None]) -> None:
     """Send what there is to tell; note before that it is being sent, and after that it was.
 
-    An exception of `send` means that it certainly did not arrive: that is noted, so that the next
-    call tries again, and the exception goes on.
+    What another call has begun to send meanwhile is left to it. An exception of `send` means that
+    it certainly did not arrive: that is noted, so that the next call tries again, and the exception
+    goes on.
     """
-    if not telling.items:
-        return
     ledger = _Ledger.read(store)
-    for item in telling.items:
-        ledger.note(store, item, _SENDING)
+    wanted = [item for item in telling.items if ledger.wants(item)]
+    mark = f"{_SENDING} {uuid4().hex[:12]}"
+    for item in wanted:
+        ledger.note(store, item, mark)
+    # Entries have an order that every reader sees alike: who noted an item first sends it.
+    mine = [item for item in wanted if _first_mark(store, item) == mark]
+    if not mine:
+        return
     try:
-        send(telling)
+        send(replace(telling, groups=_grouped(mine)))
     except Exception:
-        for item in telling.items:
+        for item in mine:
             ledger.note(store, item, _FAILED)
         raise
-    for item in telling.items:
+    for item in mine:
         ledger.note(store, item, _SENT)
+
+
+def _first_mark(store: Store, item: Item) -> str | None:
+    """Return what the first of the calls that are sending an item noted."""
+    change = item.change
+    key = (change.case.fingerprint, change.gpu_model, change.sha)
+    first = None
+    for entry in triage_log(store):
+        kind, _, what = entry.note.partition(": ")
+        ours = entry.author == AUTHOR and kind == item.news.value
+        if ours and (entry.case_fingerprint, entry.gpu_model, entry.commit_sha) == key:
+            sending = what.startswith(_SENDING)
+            first = (first or what) if sending else None
+    return first
 
 
 def _grouped(items: Sequence[Item]) -> tuple[Group, ...]:
@@ -156,13 +176,18 @@ class _Ledger:
             return News.WORSENED
         return None
 
+    def wants(self, item: Item) -> bool:
+        """Return whether an item is still to be told."""
+        known = self._known(item.change)
+        return item.news not in known
+
     def unsure(self) -> tuple[str, ...]:
         """Return the changes of which nobody knows whether their message arrived."""
         return tuple(
             f"{kind.value} of {key[0]} on {key[1]} at {key[2][:12]}"
             for key, kinds in self.told.items()
             for kind, (what, _) in kinds.items()
-            if what == _SENDING
+            if what.startswith(_SENDING)
         )
 
     def note(self, store: Store, item: Item, what: str) -> None:
