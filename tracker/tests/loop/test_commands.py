@@ -63,6 +63,19 @@ def test_backfill_has_nothing_to_do_the_second_time(history: Path, bandwatch: Co
         assert json.loads(answer.out)["facts"]["recorded"] == 1
 
 
+def test_a_selection_is_filled_once_too(
+    history: Path, bandwatch: Command, no_processes: fake.FakeMeasure
+) -> None:
+    no_processes.keywords = {"relu": (project.RELU,)}
+    asked = ("backfill", "v1.0..main", "--quick", "-k", "relu", "--format", "json")
+    counts = [json.loads(bandwatch(*asked).out)["facts"]["recorded"] for _ in range(2)]
+    # Again only the newest, which tells in which environment we are.
+    assert counts == [5, 1]
+    # What was measured in part is measured for the whole.
+    whole = json.loads(bandwatch("backfill", "v1.0..main", "--format", "json").out)
+    assert whole["facts"]["recorded"] == 5
+
+
 @pytest.mark.usefixtures("no_processes")
 def test_ab_of_a_commit_with_itself_is_no_change(history: Path, bandwatch: Command) -> None:
     answer = bandwatch(*example("ab"), "--all")
