@@ -1,9 +1,9 @@
 """The pictures of docs/how-it-decides.md, drawn from real runs.
 
-    python -m tracker.evaluate.pictures [STORE] [--out docs/images]
+    python -m tracker.evaluate.pictures [STORE] [--long STORE] [--out docs/images]
 
-STORE is by default what ships as the demo. The monitor's picture needs a series of 20 runs and is
-left out where the store has none. Needs matplotlib.
+STORE is by default what ships as the demo. The monitor's and the history's pictures need series of
+15 runs, which `--long` may have; they are left out where there are none. Needs matplotlib.
 """
 
 import argparse
@@ -22,12 +22,13 @@ import numpy as np
 
 from tracker.demo import load_demo, recorded_runs
 from tracker.errors import TrackerError
+from tracker.evaluate.alarms import opened
 from tracker.gate import judge_run
 from tracker.model import Case, VerdictKind
-from tracker.queries import Series, histories, runs, series, series_list
+from tracker.queries import RunInfo, Series, histories, runs, series, series_list
 from tracker.report.headings import planted_notes
 from tracker.stats.change_point import history
-from tracker.stats.level import fit
+from tracker.stats.level import Array
 from tracker.stats.monitor import Monitor
 from tracker.store import Store
 from tracker.thresholds import Thresholds
@@ -57,7 +58,9 @@ _STYLE: Any = {
     "legend.frameon": False,
     "figure.facecolor": "white",
 }
-LONG = 20
+LONG = 15
+# The noise of the series that is shown: a typical one of short kernels.
+_SHOWN_NOISE = 0.004
 _SHOWN = 14
 
 
@@ -71,19 +74,51 @@ class Picture:
 
 
 def pictures(store: Store) -> Iterator[Picture]:
-    """Yield the pictures that a store has the runs for."""
-    longest = sorted(series_list(store), key=lambda info: -info.results)
-    found = [series(store, info.case.fingerprint, info.gpu_model) for info in longest[:400]]
-    found = [line for line in found if len(line) >= 4 and line.environments[0].backend == "cuda"]
+    """Yield the pictures of single runs that a store has the runs for."""
+    found = _gpu_series(store, 4)
     if found:
         yield Picture("decides-process", lambda figure: draw_processes(figure, store, found))
     verdicts = changed_run(store)
     if verdicts:
         yield Picture("decides-gate", lambda figure: draw_gate(figure, verdicts), (8.6, 4.2))
-    long = [line for line in found if len(line) >= LONG]
+
+
+def long_pictures(store: Store) -> Iterator[Picture]:
+    """Yield the pictures of whole series, runs with planted losses left out."""
+    planted = {info.run_id for info in runs(store, limit=None) if _is_planted(info)}
+    lines = [_course(line, planted) for line in _gpu_series(store, LONG)]
+    long = [line for line in lines if line.values.size >= LONG]
     if long:
         yield Picture("decides-monitor", lambda figure: draw_monitor(figure, long))
         yield Picture("decides-history", lambda figure: draw_history(figure, long))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One series: its case and its bandwidth in GB/s, run by run."""
+
+    case: Case
+    values: Array
+
+    @property
+    def noise(self) -> float:
+        """Relative standard deviation."""
+        return float(np.std(self.values) / np.mean(self.values))
+
+
+def _course(line: Series, planted: set[str]) -> Course:
+    kept = ~np.isin(line.run_id, list(planted))
+    return Course(line.case, line.bandwidth[kept] / 1e9)
+
+
+def _gpu_series(store: Store, least: int) -> list[Series]:
+    longest = [info for info in series_list(store) if info.results >= least]
+    found = [series(store, info.case.fingerprint, info.gpu_model) for info in longest[:400]]
+    return [line for line in found if line.environments[0].backend == "cuda"]
+
+
+def _is_planted(info: RunInfo) -> bool:
+    return bool(planted_notes(info.notes)) or "--planted-loss" in (info.command or "")
 
 
 def draw_processes(figure: Any, store: Store, found: Sequence[Series]) -> None:
@@ -110,7 +145,7 @@ def changed_run(store: Store) -> list[Verdict]:
     judged = [
         judge_run(store, info, Thresholds(), today=date.fromisoformat(info.started_at[:10]))
         for info in runs(store, limit=30, dirty=False)
-        if planted_notes(info.notes) or "--planted-loss" in (info.command or "")
+        if _is_planted(info)
     ]
     best = max(judged, key=lambda gate: _changes(gate.verdicts), default=None)
     return list(best.verdicts) if best is not None and _changes(best.verdicts) else []
@@ -140,51 +175,55 @@ def draw_gate(figure: Any, verdicts: Sequence[Verdict]) -> None:
     axes.set_title(f"{len(chosen)} of {len(compared)} cases of a run with a planted slow-down")
 
 
-def draw_monitor(figure: Any, long: Sequence[Series]) -> None:
+def draw_monitor(figure: Any, long: Sequence[Course]) -> None:
     """Draw a real series with a drop planted into its last runs, and what the monitor says."""
-    line = _typical(long)
-    values = line.bandwidth / 1e9
-    noise = float(np.sqrt(fit(values[None, :]).variance[0]))
-    drop = 2.5 * noise / float(values.mean())
-    shown = np.concatenate([values, values[: min(6, len(values))] * (1 - drop)])
+    line = min(long, key=lambda course: abs(course.noise - _SHOWN_NOISE))
+    values = line.values
+    drop = 5 * line.noise
+    shown = np.concatenate([values, values[:6] * (1 - drop)])
     monitor = Monitor()
-    verdicts = [monitor.update(float(value)) for value in shown]
     axes = figure.subplots()
-    level = float(np.mean(values))
-    axes.axhspan(level - noise, level + noise, color=GRID, lw=0)
+    level, width = float(np.mean(values)), float(np.std(values))
+    axes.axhspan(level - width, level + width, color=GRID, lw=0)
     axes.axhline(level, color=MUTED, lw=1)
     axes.plot(range(1, shown.size + 1), shown, "-", color=MUTED, lw=0.8)
-    for place, (value, verdict) in enumerate(zip(shown, verdicts, strict=True), start=1):
+    for place, value in enumerate(shown, start=1):
+        verdict = monitor.update(float(value))
         axes.plot([place], [value], "o", color=_COLOUR[verdict.kind], ms=6)
         if verdict.kind is VerdictKind.REGRESSION and verdict.change_at is not None:
             effect = percent(verdict.effect or 0.0, signed=True)
             text = f"called after {place - verdict.change_at} runs: {effect}"
-            axes.annotate(text, (place, value), (-8, -14), textcoords="offset points", ha="right")
+            axes.annotate(text, (place, value), (0, -24), textcoords="offset points", ha="right")
     axes.axvline(values.size + 0.5, color=RED, lw=1, ls=":")
     for kind in (VerdictKind.NO_CHANGE, VerdictKind.UNDECIDED, VerdictKind.REGRESSION):
         axes.plot([], [], "o", color=_COLOUR[kind], label=kind.value)
     axes.legend(loc="lower left", ncols=3)
     axes.margins(y=0.2)
-    title = f"{short(line.case)}: {values.size} runs as measured, then {percent(drop)} slower"
-    axes.set_title(title)
+    axes.set_title(
+        f"{short(line.case)}: {values.size} runs as measured, then {percent(drop)} slower"
+    )
     axes.set_xlabel("run")
     axes.set_ylabel("GB/s")
 
 
-def draw_history(figure: Any, long: Sequence[Series]) -> None:
-    """Draw the series with the most restless runs, with the levels that the history rule sees."""
-    line = max(long, key=lambda found: float(np.std(np.log(found.median_s))))
-    values = line.bandwidth / 1e9
-    axes = figure.subplots()
-    axes.plot(range(1, values.size + 1), values, "o-", color=BLUE, lw=0.8, ms=4)
-    edges = [0, *(c.index for c in history(list(values)).changes), values.size]
-    for begin, end in pairwise(edges):
-        part = values[begin:end]
-        axes.plot([begin + 1, end], [float(np.median(part))] * 2, color=INK, lw=2)
-    told = f"{len(edges) - 2} changes of level" if len(edges) > 2 else "no change of level"
-    axes.set_title(f"{short(line.case)}, the most restless series: {told}")
-    axes.set_xlabel("run")
-    axes.set_ylabel("GB/s")
+def draw_history(figure: Any, long: Sequence[Course]) -> None:
+    """Draw the most restless series, then the same with a lasting loss, and the levels found."""
+    line = max(long, key=lambda course: course.noise)
+    quiet = min(long, key=lambda course: abs(course.noise - _SHOWN_NOISE))
+    half = quiet.values.size // 2
+    stepped = quiet.values * np.where(np.arange(quiet.values.size) < half, 1.0, 0.985)
+    told = ("as measured, the most restless", "as measured, then 1.5 % slower")
+    courses = ((line.case, line.values), (quiet.case, stepped))
+    for axes, (case, values), what in zip(figure.subplots(1, 2), courses, told, strict=True):
+        axes.plot(range(1, values.size + 1), values, "o-", color=BLUE, lw=0.8, ms=4)
+        edges = [0, *(c.index for c in history(list(values)).changes), values.size]
+        for begin, end in pairwise(edges):
+            middle = float(np.median(values[begin:end]))
+            axes.plot([begin + 1, end], [middle, middle], color=INK, lw=2)
+        changes = {2: "no change point", 3: "one change point"}.get(len(edges), "change points")
+        axes.set_title(f"{short(case)}\n{what}: {changes}", fontsize=9.5)
+        axes.set_xlabel("run")
+        axes.set_ylabel("GB/s")
 
 
 def short(case: Case) -> str:
@@ -193,13 +232,6 @@ def short(case: Case) -> str:
     size = f"{count / 2**20:.0f} Mi" if count >= 2**20 else str(count)
     odd = "" if case.alignment == "aligned" else f" {case.alignment}"
     return f"{case.kernel}/{case.implementation} {case.dtype} {size}{odd}"
-
-
-def _typical(long: Sequence[Series]) -> Series:
-    """Return a quiet series of a large case, the median one by noise."""
-    large = [line for line in long if float(np.median(line.bytes_moved)) >= 2**28] or list(long)
-    ordered = sorted(large, key=lambda line: float(np.std(np.log(line.median_s))))
-    return ordered[len(ordered) // 2]
 
 
 def write(picture: Picture, folder: Path) -> Path:
@@ -219,12 +251,8 @@ def write(picture: Picture, folder: Path) -> Path:
 
 
 @contextmanager
-def opened(address: str | None) -> Iterator[Store]:
-    """Give the store at an address, by default one with the demo's runs."""
-    if address is not None:
-        with Store.open(address, read_only=True) as store:
-            yield store
-        return
+def demo() -> Iterator[Store]:
+    """Give a store with the demo's runs."""
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/demo.db") as store:
         load_demo(store, recorded_runs())
         yield store
@@ -234,12 +262,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Draw all pictures; the exit code is 2 where a store or matplotlib is missing."""
     parser = argparse.ArgumentParser(prog="python -m tracker.evaluate.pictures")
     parser.add_argument("store", nargs="?", help="a store's URL; by default the demo's runs")
+    parser.add_argument("--long", metavar="STORE", help="a store with long series; may be packed")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     given = parser.parse_args(arguments)
     try:
-        with opened(given.store) as store:
-            for picture in pictures(store):
+        with opened(given.store) if given.store else demo() as store:
+            for picture in (*pictures(store), *(() if given.long else long_pictures(store))):
                 print(write(picture, given.out))
+        if given.long:
+            with opened(given.long) as store:
+                for picture in long_pictures(store):
+                    print(write(picture, given.out))
     except (TrackerError, ImportError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
