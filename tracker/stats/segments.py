@@ -65,13 +65,18 @@ def placed_again(raw: Array, quiet: Array, cuts: list[int]) -> list[int]:
     if not cuts or np.array_equal(raw, quiet):
         return cuts
     sigma = float((quiet - levels(quiet, cuts)).std())
-    found = []
-    for at, (begin, end) in zip(cuts, _neighbours(cuts, raw.size), strict=True):
+    found = [0]
+    for at, end in zip(cuts, [*cuts[1:], raw.size], strict=True):
+        # From the place just found: two neighbours that move must not cross.
+        begin = found[-1]
+        if min(at - begin, end - at) < SHORTEST:
+            found.append(at)
+            continue
         part = raw[begin:end]
         means = (quiet[begin:at].mean(), quiet[at:end].mean())
         near = np.min([np.abs(part - mean) for mean in means], axis=0) <= SPIKE * sigma
         found.append(begin + _place(np.where(near, part, quiet[begin:end]), 0, part.size))
-    return found
+    return found[1:]
 
 
 def levels(series: Array, cuts: Sequence[int]) -> Array:

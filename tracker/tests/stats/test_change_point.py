@@ -1,5 +1,6 @@
 """The history rule on whole series."""
 
+from itertools import pairwise
 from math import inf, nan
 
 import numpy as np
@@ -114,3 +115,13 @@ def test_ten_thousand_runs_with_many_steps_are_all_found() -> None:
     hits = sum(any(abs(c.index - 100 * k) <= 2 for c in found) for k in range(1, 100))
     assert hits >= 98
     assert len(found) <= 101
+
+
+def test_neighbouring_changes_never_cross_where_spikes_stand_between_them() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        values = 100 + rng.standard_normal(60)
+        values[25:29] -= 6
+        values[rng.integers(20, 34, 3)] += rng.choice([-25.0, 25.0], 3)
+        found = [change.index for change in history(list(values)).changes]
+        assert all(b > a for a, b in pairwise(found))
