@@ -142,7 +142,7 @@ def test_an_empty_store_becomes_identical(
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.lists(st.floats(5e-324, 1e6, exclude_max=True), min_size=1, max_size=30),
