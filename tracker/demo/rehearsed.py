@@ -1,9 +1,9 @@
 """The page of a rehearsal, written from what it left.
 
-    python -m tracker.demo.rehearsed OUT FOLDER
+    python -m tracker.demo.rehearsed OUT FOLDER [--part NAME]
 
-OUT is the folder of `tracker.demo.rehearse`; FOLDER gets ci-<device>.md and, where Chromium is
-installed, pictures of the report and of the step summary.
+OUT is the folder of `tracker.demo.rehearse`; FOLDER gets ci-<device>[-NAME].md and, where Chromium
+is installed, pictures of the report and of the step summary.
 """
 
 import argparse
@@ -79,12 +79,15 @@ def verdict(facts: Mapping[str, Any]) -> str:
             f"`bisect` was not certain: most likely {likely} at {found['probability']:.1%}, "
             f"while {planted[:10]} was planted"
         )
+    elif _exit(facts, "bisect") is None:
+        search = "no time was left to look for the commit"
     else:
         search = "`bisect` named no commit"
-    quiet = {1: "raised a false alarm", None: "was not measured"}.get(
-        _exit(facts, "again"), "raised no alarm"
-    )
-    return f"The gate {gate}; {search}. Main, measured once more, {quiet}."
+    again = {
+        1: "Main, measured once more, raised a false alarm.",
+        None: "Main was not measured once more.",
+    }.get(_exit(facts, "again"), "Main, measured once more, raised no alarm.")
+    return f"The gate {gate}; {search}. {again}"
 
 
 def page(rehearsal: Rehearsal, pictures: Sequence[str]) -> str:
@@ -178,11 +181,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tracker.demo.rehearsed", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--part", help="end of the page's name, where there are several")
     given = parser.parse_args(arguments)
     try:
         rehearsal = read(given.out)
-        shown = pictures(given.out, given.folder.resolve(), rehearsal.name)
-        path = given.folder / f"{rehearsal.name}.md"
+        name = f"{rehearsal.name}-{given.part}" if given.part else rehearsal.name
+        shown = pictures(given.out, given.folder.resolve(), name)
+        path = given.folder / f"{name}.md"
         path.write_text(page(rehearsal, shown), "utf-8")
     except (TrackerError, OSError) as error:
         print(error, file=sys.stderr)

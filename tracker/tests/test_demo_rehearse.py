@@ -68,8 +68,9 @@ FACTS = {
         ({}, "The gate failed the pull request; `bisect` named dddddddddd, the planted commit"),
         ({"judge": {"exit": 0, "seconds": 1.0}}, "The gate did not fail it"),
         ({"again": {"exit": 1, "seconds": 1.0}}, "raised a false alarm"),
-        ({"again": None}, "was not measured"),
-        ({"found": None}, "`bisect` named no commit"),
+        ({"again": None}, "Main was not measured once more."),
+        ({"found": None}, "no time was left to look for the commit"),
+        ({"found": None, "bisect": {"exit": 3, "seconds": 9.0}}, "`bisect` named no commit"),
         (
             {"found": {"culprit": None, "culprits": ["a" * 40, "b" * 40], "probability": 0.6}},
             "was not certain: most likely aaaaaaaaaa, bbbbbbbbbb at 60.0%, while dddddddddd",
