@@ -47,8 +47,9 @@ def test_alarms_of_unchanged_runs_and_found_losses_are_counted(filled: str) -> N
     assert document.facts["false_alarms"] == 1
     assert document.facts["unchanged_runs"] == 6
     rows = {row.values["loss"]: row.values for row in document.tables[0].rows}
-    assert (rows[0.05]["found"], rows[0.05]["share"], rows[0.05]["met"]) == (1, 1.0, True)
-    assert (rows[0.02]["found"], rows[0.02]["met"]) == (0, False)
+    assert (rows[0.05]["found"], rows[0.05]["share"], rows[0.05]["before"]) == (1, 1.0, 5)
+    assert rows[0.05]["met"] is None, "five runs are no level: no goal is set"
+    assert rows[0.02]["found"] == 0
     assert rows[0.05]["effect"] == pytest.approx(-0.05, abs=0.004)
     false, missed = document.tables[2].rows, document.tables[3].rows
     assert [row.values["run"] for row in false] == ["run-00000009"]
