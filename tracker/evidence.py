@@ -1,12 +1,12 @@
 """What time, cycles and copy fraction each say of head against base."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, isfinite, log, sqrt
 
 from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
-from tracker.stats.against import Standing, against
+from tracker.stats.against import Past, Standing, against, pasts_of
 from tracker.stats.compare import Comparison
 from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior, quieter
 from tracker.stats.summary import LogMedian, log_median, median_error
@@ -85,7 +85,7 @@ def _weigh(
     standing = against(
         _runs(metric.of_result, base.runs),
         _runs(metric.of_result, head.runs),
-        _past(metric.of_earlier, base.history),
+        base.pasts.get(metric.name) or _past(metric.of_earlier, base.history),
         noise=noise,
         confidence=confidence,
         extra=extra,
@@ -93,6 +93,16 @@ def _weigh(
     if metric is _COPY:
         first, last = 1 / first, 1 / last
     return Evidence(metric.name, first, last, standing)
+
+
+def with_pasts(bases: Sequence[Side]) -> list[Side]:
+    """Return the sides with what their histories say, all looked at together: much quicker."""
+    found: list[dict[str, Past]] = [{} for _ in bases]
+    for metric in (_TIME, _CYCLES, _COPY):
+        pasts = pasts_of([_past(metric.of_earlier, base.history) for base in bases])
+        for known, past in zip(found, pasts, strict=True):
+            known[metric.name] = past
+    return [replace(base, pasts=pasts) for base, pasts in zip(bases, found, strict=True)]
 
 
 def expected_noise(base: Side, head: Side) -> Noise:

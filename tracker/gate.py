@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from tracker.errors import ExitCode
-from tracker.evidence import distance
+from tracker.evidence import distance, with_pasts
 from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
@@ -66,7 +66,7 @@ def judge_run(
     last = next((info for info in found if info.complete), None)
     gone = _gone(measured, last, past) if run.complete and last is not None else ()
     past.load([*(seen for pick in picked for seen in pick.all), *gone])
-    pairs = [_pair(r, run, pick, past) for r, pick in zip(measured, picked, strict=True)]
+    pairs = _looked_at([_pair(r, run, p, past) for r, p in zip(measured, picked, strict=True)])
     settings = _Settings(thresholds, today, _quietness(run, pairs))
     judged = [settings.judged(p.base, p.head, p.head.result, p.told) for p in pairs]
     if others:
@@ -172,6 +172,12 @@ def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
         history=history_of(past.of(result.case.fingerprint), run, picked),
     )
     return _Pair(base, head)
+
+
+def _looked_at(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Return the pairs, their bases with what the histories say."""
+    sides = iter(with_pasts([pair.base for pair in pairs if pair.base is not None]))
+    return [pair if pair.base is None else replace(pair, base=next(sides)) for pair in pairs]
 
 
 def _elsewhere(judged: Sequence[Judged], other: RunInfo, run: RunInfo) -> list[Judged]:

@@ -1,13 +1,14 @@
 """One side of a comparison, and what is wrong with it before any statistics."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from math import isfinite
 
 from tracker.model import Checkout, Device, Environment, Result, Status
 from tracker.reasons import Reason, ReasonCode
+from tracker.stats.against import Past
 from tracker.units import bandwidth, percent
 
 
@@ -32,7 +33,8 @@ class Side:
 
     `repeats` are further results of the same commit from fresh processes; `history` are the usable
     runs of the series before them, oldest first, of comparable environments and the same device,
-    whatever their level. `measured_at` is ISO 8601; `rule` says how this side was picked.
+    whatever their level. `measured_at` is ISO 8601; `rule` says how this side was picked. `pasts`
+    are what `history` says of a metric, by its name, where that was found out before.
     """
 
     result: Result
@@ -43,6 +45,7 @@ class Side:
     repeats: tuple[Result, ...] = ()
     history: tuple[Earlier, ...] = ()
     rule: str = ""
+    pasts: Mapping[str, Past] = field(default_factory=dict)
 
     @property
     def runs(self) -> tuple[Result, ...]:

@@ -15,8 +15,9 @@ from tracker.baseline import shared
 from tracker.model import Result, Status, VerdictKind
 from tracker.past import Seen
 from tracker.reasons import Reason, ReasonCode
+from tracker.stats.feed import feed
 from tracker.stats.look import look
-from tracker.stats.monitor import Monitor, MonitorVerdict
+from tracker.stats.monitor import MonitorVerdict
 from tracker.stats.remeasure import Remeasure
 from tracker.stats.shift import GAP, SHORTEST_LEVEL
 from tracker.stats.summary import log_median
@@ -70,12 +71,16 @@ def line_of_case(
     cycles = [seen.glance.cycles for seen in reversed(own)] + [result.median_cycles]
     return Line(
         shas=(*(str(group[0].info.sha) for group in groups), sha),
-        values=(*(float(np.median([value(s) for s in group])) for group in groups), of_head[0]),
+        values=(*(_middle([value(seen) for seen in group]) for group in groups), of_head[0]),
         repeats=tuple(of_head[1:]),
         metric="copy fraction" if by_copy else "time",
         cycles=(*(group[0].glance.cycles for group in groups), cycles[0]),
         before=tuple(group[0] for group in groups),
     )
+
+
+def _middle(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else float(np.median(values))
 
 
 def _fit(result: Result) -> bool:
@@ -105,20 +110,15 @@ def watch(
     by_length = sorted(lines, key=lambda number: len(lines[number].values))
     for _, group in groupby(by_length, key=lambda number: len(lines[number].values)):
         numbers = list(group)
-        seen = look(np.array([lines[number].values for number in numbers]))
-        for place in np.flatnonzero(seen.worth).tolist():
-            number = numbers[place]
-            monitor = Monitor(minimal_effect=policies[number].minimal_effect)
-            yield number, _fed(monitor, lines[number], whole=bool(seen.unsettled[place]))
-
-
-def _fed(monitor: Monitor, line: Line, *, whole: bool) -> MonitorVerdict:
-    """Return the verdict on the newest run; only a series that changed is judged from its start."""
-    quiet = 0 if whole else max(0, len(line.values) - 2 * GAP)
-    monitor.learn(line.values[:quiet])
-    for value in line.values[quiet:-1]:
-        monitor.update(value)
-    return monitor.update(line.values[-1], _told(line.repeats))
+        rows = np.array([lines[number].values for number in numbers])
+        seen = look(rows)
+        worth = np.flatnonzero(seen.worth)
+        effects = [policies[numbers[place]].minimal_effect for place in worth]
+        # Only a series that changed is judged from its start.
+        quiet = np.where(seen.unsettled[worth], 0, max(0, rows.shape[1] - 2 * GAP)).tolist()
+        for place, monitor in zip(worth, feed(rows[worth, :-1], effects, quiet), strict=True):
+            line = lines[numbers[place]]
+            yield numbers[place], monitor.update(line.values[-1], _told(line.repeats))
 
 
 def _told(repeats: Sequence[float]) -> Remeasure | None:

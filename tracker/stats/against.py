@@ -4,8 +4,9 @@ Where a series has a level, its runs stand beside the baseline's own and teach i
 stray from it move nothing, and are remembered: what strayed before may stray again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import ceil, log
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy.typing as npt
 
 from tracker.stats.change_point import history
 from tracker.stats.compare import CONFIDENCE, Comparison, compare_runs
-from tracker.stats.level import fit
+from tracker.stats.level import Mask, fit
 from tracker.stats.noise import Noise, learn, learn_from_steps
+from tracker.stats.screen import may_change
 from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian
 
@@ -59,39 +61,75 @@ class Newest:
     strays: Array
 
 
-def newest_level(past: Sequence[LogMedian]) -> Newest | None:
-    """Return the newest level of runs, oldest first; None where too few runs have it."""
-    if len(past) < SHORTEST_LEVEL:
-        return None
-    logs = np.array([run.value for run in past])
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The runs of a series before base, oldest first, and their newest level.
+
+    `newest` is None where too few runs have it.
+    """
+
+    runs: tuple[LogMedian, ...]
+    newest: Newest | None
+
+
+def past_of(runs: Sequence[LogMedian]) -> Past:
+    """Return the past that runs are, oldest first."""
+    return pasts_of([runs])[0]
+
+
+def pasts_of(series: Sequence[Sequence[LogMedian]]) -> list[Past]:
+    """Return the pasts of many series; those that never changed are seen together."""
+    found = [Past(tuple(runs), None) for runs in series]
+    by_length = sorted(range(len(series)), key=lambda number: len(series[number]))
+    for runs, group in groupby(by_length, key=lambda number: len(series[number])):
+        if runs >= SHORTEST_LEVEL:
+            numbers = list(group)
+            levels = _newest_levels([found[number].runs for number in numbers])
+            for number, newest in zip(numbers, levels, strict=True):
+                found[number] = replace(found[number], newest=newest)
+    return found
+
+
+def _newest_levels(series: Sequence[Sequence[LogMedian]]) -> Iterator[Newest | None]:
+    """Yield the newest level of each of many series of one length."""
+    logs = np.array([[run.value for run in runs] for runs in series])
     # Logarithms of seconds are far from zero and of either sign: changes are looked for in seconds.
-    changes = history(list(np.exp(logs - logs.mean()))).changes
-    begin = changes[-1].index if changes else 0
-    if logs.size - begin < SHORTEST_LEVEL:
-        return None
-    counts = fit(logs[None, begin:]).counts[0]
-    kept = tuple(run for run, counted in zip(past[begin:], counts, strict=True) if counted)
-    return Newest(kept, logs[begin:][~counts])
+    seconds = np.exp(logs - logs.mean(axis=1, keepdims=True))
+    counts = fit(logs).counts
+    for number, may in enumerate(may_change(seconds).tolist()):
+        changes = history(seconds[number].tolist()).changes if may else ()
+        begin = changes[-1].index if changes else 0
+        values, counted = logs[number, begin:], counts[number]
+        if begin:
+            counted = fit(values[None]).counts[0] if values.size >= SHORTEST_LEVEL else None
+        yield None if counted is None else _newest(series[number][begin:], values, counted)
+
+
+def _newest(runs: Sequence[LogMedian], values: Array, counted: Mask) -> Newest:
+    kept = tuple(run for run, counts in zip(runs, counted.tolist(), strict=True) if counts)
+    return Newest(kept, values[~counted])
 
 
 def against(
     base: Sequence[LogMedian],
     head: Sequence[LogMedian],
-    past: Sequence[LogMedian] = (),
+    past: Sequence[LogMedian] | Past = (),
     *,
     noise: Noise,
     confidence: float = CONFIDENCE,
     extra: float = 0.0,
 ) -> Standing:
-    """Compare head with base, whose series had the runs `past` before, oldest first.
+    """Compare head with base, whose series had the runs of `past` before, oldest first.
 
     The first of `base` is its newest. `noise` is the prior, `extra` as in `compare_runs`.
     """
     if len(base) > SHORTEST_LEVEL:  # repeats enough for a level of their own
-        base, past = base[:1], (*past, *base[:0:-1])
-    newest = newest_level(past)
+        before = past.runs if isinstance(past, Past) else past
+        base, past = base[:1], (*before, *base[:0:-1])
+    past = past if isinstance(past, Past) else past_of(past)
+    newest = past.newest
     if newest is None:
-        learned = learn_from_steps(noise, [run.value for run in past])
+        learned = learn_from_steps(noise, [run.value for run in past.runs])
         comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
         return Standing(comparison)
     level = newest.runs

@@ -45,11 +45,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an earlier level of the same series taught about its noise; the variance is a run's."""
+    """What an earlier level taught about the noise of a series; the variance is a run's.
 
-    variance: float
-    degrees: float
-    correlation: float
+    Numbers of one series, or arrays with an entry for each row.
+    """
+
+    variance: float | Array
+    degrees: float | Array
+    correlation: float | Array
 
 
 @dataclass(frozen=True, slots=True)

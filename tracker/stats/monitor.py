@@ -33,6 +33,8 @@ _ODD_RUN = 3.0
 _CLOSE = 0.6
 _SURE_DRIFT = 4.0
 _TINY = 1e-300
+# Runs that count, so that what was long ago is forgotten.
+REMEMBER = 200
 # False alarms a run of a steady Gaussian series (`bandwatch evaluate --synthetic`).
 _CALLED = 1.6e-4
 
@@ -58,6 +60,11 @@ class MonitorVerdict:
     worth_repeating: bool = False
 
 
+def shortest_series(known: Known | None) -> int:
+    """Return how many runs a level and the windows after it need."""
+    return GAP + (SHORTEST_LEVEL if known is None else SHORTEST_KNOWN)
+
+
 class Monitor:
     """Judges the runs of one series as they come.
 
@@ -71,7 +78,7 @@ class Monitor:
         *,
         minimal_effect: float = 0.005,
         resolution: float = 1e-4,
-        remember: int = 200,
+        remember: int = REMEMBER,
     ) -> None:
         self._loss = -1 if higher_is_better else 1
         self._minimal_effect = minimal_effect
@@ -95,11 +102,21 @@ class Monitor:
         self._values = [*self._values[-self._remember + 1 :], float(value)]
         if self._constant():
             return self._exact()
-        shortest = GAP + (SHORTEST_LEVEL if self._known is None else SHORTEST_KNOWN)
+        shortest = shortest_series(self._known)
         if len(self._values) < shortest:
             message = f"{len(self._values)} of the {shortest} runs that a level needs"
             return _undecided(Reason(ReasonCode.TOO_LITTLE_HISTORY, message))
         return self._judge(remeasure)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs that count: those since the last change, `remember` at most."""
+        return len(self._values)
+
+    @property
+    def known(self) -> Known | None:
+        """What the levels before this one taught about the noise."""
+        return self._known
 
     def learn(self, values: Sequence[float]) -> None:
         """Take runs of one level without a verdict on each: positive numbers, oldest first."""
@@ -148,7 +165,7 @@ class Monitor:
         rows = np.array([self._values])
         level = fit(rows[:, :-GAP])
         expected = {sign: expect(level, sign, self._known) for sign in (-1, 1)}
-        seen = int(self._known.degrees) if self._known else 0
+        seen = int(np.asarray(self._known.degrees)) if self._known else 0
         loss = shifts(rows, level, expected[self._loss], self._loss, loss=True, seen=seen)
         gain = shifts(rows, level, expected[-self._loss], -self._loss, loss=False, seen=seen)
         shift, sign = (

@@ -61,15 +61,22 @@ class Shift:
 
 
 def shifts(
-    rows: Array, level: Level, expected: Expectation, sign: int, *, loss: bool, seen: int = 0
+    rows: Array,
+    level: Level,
+    expected: Expectation,
+    sign: int,
+    *,
+    loss: bool,
+    seen: int | npt.NDArray[np.intp] = 0,
 ) -> Shift:
     """Return the evidence that the last runs of each row moved towards `sign` (+1 up, -1 down).
 
     `level` is of the rows without their last `GAP` runs, `expected` of the level. `loss` sets the
     bar of a loss, else that of a gain. `seen` counts runs before the rows that taught about the
-    noise; with them the level may be shorter than `SHORTEST_LEVEL`.
+    noise, of all rows or each, then of none or every one; with them the level may be shorter than
+    `SHORTEST_LEVEL`.
     """
-    near = None if seen else _near(rows, level)
+    near = None if np.any(seen) else _near(rows, level)
     found = [_window(rows, m, sign, expected, near) for m in WINDOWS]
     score, counted, shift, error, degrees, value = (
         np.stack(column, axis=1) for column in zip(*found, strict=True)
@@ -100,10 +107,14 @@ def scan(rows: Array, *, loss_sign: int = -1) -> tuple[Mask, Mask]:
     return loss.margin >= 0, gain.margin >= 0
 
 
-def bars(counted: Array, runs: int, *, loss: bool) -> Array:
-    """Return the score needed of windows in which `counted` runs agree, in a series of `runs`."""
-    table = np.array([np.interp(runs, _AGES, _BARS[m]) for m in WINDOWS])
-    found = table[np.clip(counted - WINDOWS[0], 0, len(WINDOWS) - 1).astype(np.intp)]
+def bars(counted: Array, runs: int | npt.NDArray[np.intp], *, loss: bool) -> Array:
+    """Return the score needed of windows (S, w) in which `counted` runs agree.
+
+    `runs` is the length of the series, of all or of each.
+    """
+    table = np.array([np.interp(np.atleast_1d(runs), _AGES, _BARS[m]) for m in WINDOWS])
+    place = np.clip(counted - WINDOWS[0], 0, len(WINDOWS) - 1).astype(np.intp)
+    found = table[place, np.arange(table.shape[1])[:, None]]
     return found if loss else np.maximum(found, _GAIN_BAR)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,7 @@ def log_median(measurements: Sequence[float]) -> LogMedian:
 
 def median_error(spread: float, count: int) -> float:
     """Return the standard error of the log median of a Gaussian sample of this spread."""
-    return float(np.sqrt(np.pi / 2 / max(1, count))) * spread
+    return sqrt(pi / 2 / max(1, count)) * spread
 
 
 # A judgement asks for the same few samples a dozen times.
