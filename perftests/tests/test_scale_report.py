@@ -10,13 +10,14 @@ from typing import Any
 from perftests.scale.report import table
 
 ROOT = Path(__file__).parents[2]
+MADE = {"load": 2.0, "at": "2026-03-02 12:00"}
 
 
 def benchmark(figure: str, median: float, goal: float | None = None, cpu: float = 0.0) -> Any:
-    info = {"figure": figure, "engine": "sqlite", "goal_s": goal, "cpu_s": [cpu] * 3, "load": 2.0}
+    info = {"figure": figure, "engine": "sqlite", "goal_s": goal, "cpu_s": [cpu] * 3}
     return {
         "stats": {"median": median, "min": median / 2, "max": median * 2},
-        "extra_info": info,
+        "extra_info": info | MADE,
     }
 
 
@@ -24,7 +25,6 @@ def page(*benchmarks: Any, **facts: Any) -> list[str]:
     measured = {
         "benchmarks": list(benchmarks),
         "machine_info": {"cpu": {"brand_raw": "a CPU", "count": 2}},
-        "datetime": "2026-03-02T12:00:00",
     }
     return [line for line in table(measured, facts).splitlines() if line.startswith("| ")]
 
@@ -52,13 +52,19 @@ def test_growth_compares_large_with_small() -> None:
 
 
 def test_compare_is_theirs_over_ours() -> None:
-    both = {"ours": [1.0, 1.0], "stats only": [4.0, 4.0], "with data": [20.0, 20.0]}
-    info = {"figure": "compare", "seconds": both, "cpu": both, "load": 1.0}
+    ways = {"ours": [1.0, 1.0], "stats only": [4.0, 4.0], "with data": [20.0, 20.0]}
+    both = {f"{how}{name}": s for how in ("", "in process, ") for name, s in ways.items()}
+    both |= {"side by side, ours": [0.5], "side by side, stats only": [1.0]}
+    both |= {"side by side, with data": [3.0]}
+    info = {"figure": "compare", "seconds": both, "cpu": both} | MADE
     rows = page(benchmark("check, small", 1.0), {"extra_info": info, "stats": {}})
     compared = [line for line in rows if line.startswith("| compare two of 100 runs")]
     assert "| 4.0x (1.00 s against 4.00 s) |" in compared[0]
     assert compared[0].endswith("| **missed** |")
     assert compared[1].endswith("| met |")
+    assert "side by side" in compared[-1]
+    assert "| 6.0x (0.50 s against 3.00 s) |" in compared[-1]
+    assert [line.endswith("|  |") for line in compared] == [False] * 2 + [True] * 4
 
 
 def test_size_has_its_goal() -> None:
