@@ -47,8 +47,8 @@ def test_a_goal_is_met_missed_or_missed_for_waiting() -> None:
 
 def test_growth_compares_large_with_small() -> None:
     rows = page(benchmark("check, small", 1.0, cpu=1.0), benchmark("check, large", 1.5, cpu=1.1))
-    assert "1.50x" in row(rows, "growth of check")
-    assert "1.10x" in row(rows, "growth of check")
+    assert "1.50x" in row(rows, "growth of check, small to large")
+    assert "1.10x" in row(rows, "growth of check, small to large")
 
 
 def test_compare_is_theirs_over_ours() -> None:
@@ -69,7 +69,7 @@ def test_compare_is_theirs_over_ours() -> None:
 
 def test_size_has_its_goal() -> None:
     rows = page(benchmark("check, small", 1.0), **{"sqlite large": {"bytes_per_result": 601.0}})
-    assert row(rows, "disk per result, 100 measurements").endswith("| **missed** |")
+    assert row(rows, "disk per result, 100 measurements, large").endswith("| **missed** |")
 
 
 def test_the_suite_does_not_collect_the_scale_benchmarks() -> None:
