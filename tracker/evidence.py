@@ -6,7 +6,7 @@ from math import exp, isfinite, log, sqrt
 
 from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
-from tracker.stats.against import Past, Standing, against, pasts_of
+from tracker.stats.against import Standing, against, pasts_of
 from tracker.stats.compare import Comparison
 from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior, quieter
 from tracker.stats.summary import LogMedian, log_median, median_error
@@ -49,11 +49,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
-    """A cost: of a result, and of a run at a glance."""
+    """A cost of a result."""
 
     name: str
     of_result: Callable[[Result], float | None]
-    of_earlier: Callable[[Earlier], float | None]
 
 
 def weigh(
@@ -65,6 +64,8 @@ def weigh(
     """
     if not (_measured(base.result) and _measured(head.result)):
         return ()
+    if not base.pasts:
+        (base,) = with_pasts([base])
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
     return tuple(
         evidence
@@ -85,7 +86,7 @@ def _weigh(
     standing = against(
         _runs(metric.of_result, base.runs),
         _runs(metric.of_result, head.runs),
-        base.pasts.get(metric.name) or _past(metric.of_earlier, base.history),
+        base.pasts[metric.name],
         noise=noise,
         confidence=confidence,
         extra=extra,
@@ -97,12 +98,15 @@ def _weigh(
 
 def with_pasts(bases: Sequence[Side]) -> list[Side]:
     """Return the sides with what their histories say, all looked at together: much quicker."""
-    found: list[dict[str, Past]] = [{} for _ in bases]
-    for metric in (_TIME, _CYCLES, _COPY):
-        pasts = pasts_of([_past(metric.of_earlier, base.history) for base in bases])
-        for known, past in zip(found, pasts, strict=True):
-            known[metric.name] = past
-    return [replace(base, pasts=pasts) for base, pasts in zip(bases, found, strict=True)]
+    histories = [_costs(base.history) for base in bases]
+    pasts = {
+        metric.name: pasts_of([costs[number] for costs in histories])
+        for number, metric in enumerate(_METRICS)
+    }
+    return [
+        replace(base, pasts={name: found[number] for name, found in pasts.items()})
+        for number, base in enumerate(bases)
+    ]
 
 
 def expected_noise(base: Side, head: Side) -> Noise:
@@ -120,14 +124,16 @@ def distance(base: Side, head: Side) -> float | None:
     return apart / (sqrt(2) * expected_noise(base, head).sigma)
 
 
-def _past(cost: Callable[[Earlier], float | None], history: Iterable[Earlier]) -> list[LogMedian]:
-    found = []
+def _costs(history: Iterable[Earlier]) -> tuple[list[LogMedian], ...]:
+    """Return the log cost of each run by each metric, where known."""
+    found: tuple[list[LogMedian], ...] = tuple([] for _ in _METRICS)
     for earlier in history:
-        value = cost(earlier)
-        if value and isfinite(value):
-            spread = earlier.spread if isfinite(earlier.spread) else 0.0
-            error = median_error(spread, earlier.count)
-            found.append(LogMedian(log(value), error, spread, earlier.count))
+        spread = earlier.spread if isfinite(earlier.spread) else 0.0
+        error = median_error(spread, earlier.count)
+        costs = (earlier.time_s, earlier.cycles, earlier.copy_cost)
+        for column, value in zip(found, costs, strict=True):
+            if value and isfinite(value):
+                column.append(LogMedian(log(value), error, spread, earlier.count))
     return found
 
 
@@ -160,6 +166,8 @@ def _copy_cost(result: Result) -> float | None:
     return copy * seconds / moved if seconds and copy and moved else None
 
 
-_TIME = _Metric("time", _time, lambda earlier: earlier.time_s)
-_CYCLES = _Metric("cycles", _cycles, lambda earlier: earlier.cycles)
-_COPY = _Metric("copy fraction", _copy_cost, lambda earlier: earlier.copy_cost)
+_TIME = _Metric("time", _time)
+_CYCLES = _Metric("cycles", _cycles)
+_COPY = _Metric("copy fraction", _copy_cost)
+# In the order of `_costs`.
+_METRICS = (_TIME, _CYCLES, _COPY)

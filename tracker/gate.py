@@ -12,6 +12,7 @@ from tracker.model import Case, Result
 from tracker.past import Past, Seen
 from tracker.picking import Picked, Picker, history_of, line_before
 from tracker.queries import RunInfo, candidates, results
+from tracker.queries.columns import collector_paused
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side, environment_difference
@@ -38,6 +39,7 @@ class Gate:
         return tuple(item.verdict for item in self.judged)
 
 
+@collector_paused()
 def judge_run(
     store: Store,
     run: RunInfo,

@@ -20,11 +20,13 @@ from tracker.store import Store
 class Seen:
     """An earlier result of a case at a glance; `shared`: another process used the device.
 
-    `glance` holds its numbers; without a median it is never looked at.
+    `key` is the case's fingerprint. `glance` holds its numbers; without a median it is never looked
+    at.
     """
 
     info: RunInfo
     case: Case
+    key: str
     status: Status
     shared: bool
     glance: Earlier
@@ -55,8 +57,8 @@ class Past:
         self._whole: dict[tuple[int, str], Result] = {}
         if not infos:
             return
-        for key, seen in _seen(result_table(store, infos)):
-            self._seen.setdefault(key, []).append(seen)
+        for seen in _seen(result_table(store, infos)):
+            self._seen.setdefault(seen.key, []).append(seen)
 
     def of(self, key: str) -> Sequence[Seen]:
         """Return what there is of a case."""
@@ -80,11 +82,11 @@ class Past:
 
     def result(self, seen: Seen) -> Result:
         """Return the result with its measurements, without device states; loaded before."""
-        return self._whole[seen.info.number, seen.case.fingerprint]
+        return self._whole[seen.info.number, seen.key]
 
 
-def _seen(table: ResultTable) -> Iterator[tuple[str, Seen]]:
-    """Yield the case fingerprint and the glance of each row."""
+def _seen(table: ResultTable) -> Iterator[Seen]:
+    """Yield what each row says at a glance."""
     statuses = {str(status): status for status in Status}
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.log(table.q3_s / table.q1_s) * IQR_TO_SD
@@ -96,8 +98,8 @@ def _seen(table: ResultTable) -> Iterator[tuple[str, Seen]]:
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for run, case, status, shared, median_s, width, count, cycles, cost in rows:
         glance = Earlier(median_s, width, count, _known(cycles), _known(cost))
-        seen = Seen(table.runs[run], table.cases[case], statuses[status], shared, glance)
-        yield table.case_keys[case], seen
+        info, what, key = table.runs[run], table.cases[case], table.case_keys[case]
+        yield Seen(info, what, key, statuses[status], shared, glance)
 
 
 def _known(value: float) -> float | None:

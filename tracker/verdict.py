@@ -114,7 +114,8 @@ def judge(
         )
         found = (*flaws(head, "head", policy.min_measurements), why)
         return Verdict(head.result.case, VerdictKind.UNDECIDED, found)
-    if base.result.case.fingerprint != head.result.case.fingerprint:
+    b, h = base.result.case, head.result.case
+    if b != h and b.fingerprint != h.fingerprint:
         raise ValueError(
             f"cannot compare {base.result.case.label} with {head.result.case.label}: not one case"
         )

@@ -4,7 +4,7 @@ The gate holds a run against its baseline; the monitor sees what only several ru
 with the repeats of a run whether a suspicious one is real. Both speak in one verdict.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import exp
@@ -58,8 +58,7 @@ def line_of_case(
         return None
     usable = [seen for seen in reversed(past) if seen.usable and seen.info.sha != sha]
     boards = {seen.info.device.uuid for seen in usable} | {device}
-    costs = [seen.glance.copy_cost for seen in (*usable, *own)]
-    by_copy = len(boards) > 1 and result.copy_fraction is not None and None not in costs
+    by_copy = len(boards) > 1 and _all_with_copy(result, (*usable, *own))
     if len(boards) > 1 and not by_copy:
         usable = [seen for seen in usable if seen.info.device.uuid == device]
     value: Callable[[Seen], float] = _copy_fraction if by_copy else _speed
@@ -77,6 +76,11 @@ def line_of_case(
         cycles=(*(group[0].glance.cycles for group in groups), cycles[0]),
         before=tuple(group[0] for group in groups),
     )
+
+
+def _all_with_copy(result: Result, runs: Iterable[Seen]) -> bool:
+    known = all(seen.glance.copy_cost is not None for seen in runs)
+    return known and result.copy_fraction is not None
 
 
 def _middle(values: Sequence[float]) -> float:

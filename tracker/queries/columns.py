@@ -19,7 +19,7 @@ def raw(column: Any) -> Any:
 
 def read_columns(connection: Connection, query: Select[Any]) -> list[Sequence[Any]]:
     """Return the columns of a query's rows, each empty where there are none."""
-    with _collector_paused():
+    with collector_paused():
         result = connection.execute(query, execution_options={BINARY: True})
         # Not `result.all()`: an object for each of 10,000 rows takes as long as reading them.
         rows = result.cursor.fetchall()
@@ -28,8 +28,8 @@ def read_columns(connection: Connection, query: Select[Any]) -> list[Sequence[An
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    # Rows hold no cycles, and each 700 of them would have the collector look at all that there is.
+def collector_paused() -> Iterator[None]:
+    """Make many objects without cycles: each 700 would have the collector look at all there are."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -62,8 +62,8 @@ def median_error(spread: float, count: int) -> float:
     return sqrt(pi / 2 / max(1, count)) * spread
 
 
-# A judgement asks for the same few samples a dozen times.
-@lru_cache(maxsize=256)
+# A judgement asks for the same few samples of each of a suite's cases a dozen times.
+@lru_cache(maxsize=4096)
 def _log_median(measurements: tuple[float, ...]) -> LogMedian:
     logs = np.sort(np.log(_checked(measurements)))
     n = logs.size
