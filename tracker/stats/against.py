@@ -12,7 +12,7 @@ from math import ceil, log
 import numpy as np
 import numpy.typing as npt
 
-from tracker.stats.change_point import history
+from tracker.stats.change_point import changes_in
 from tracker.stats.compare import CONFIDENCE, Comparison, compare_runs
 from tracker.stats.level import Mask, fit
 from tracker.stats.noise import Noise, learn, learn_from_steps
@@ -97,7 +97,7 @@ def _newest_levels(series: Sequence[Sequence[LogMedian]]) -> Iterator[Newest | N
     seconds = np.exp(logs - logs.mean(axis=1, keepdims=True))
     counts = fit(logs).counts
     for number, may in enumerate(may_change(seconds).tolist()):
-        changes = history(seconds[number].tolist()).changes if may else ()
+        changes = changes_in(seconds[number]) if may else ()
         begin = changes[-1].index if changes else 0
         values, counted = logs[number, begin:], counts[number]
         if begin:

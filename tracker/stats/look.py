@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracker.stats.change_point import history
+from tracker.stats.change_point import changes_in
 from tracker.stats.level import Array, Mask, expect, fit
 from tracker.stats.screen import may_change
 from tracker.stats.shift import GAP, shifts
@@ -34,7 +34,7 @@ def look(rows: Array) -> Look:
     level = fit(rows[:, :-GAP])
     unsettled = level.variance <= 0
     for row in np.flatnonzero(may_change(rows)).tolist():
-        changes = history(list(rows[row])).changes
+        changes = changes_in(rows[row])
         unsettled[row] |= any(change.index < rows.shape[1] - 2 * GAP for change in changes)
     found = unsettled | (np.abs(level.drift_score) >= _DRIFT)
     for sign, odd in _ODD.items():

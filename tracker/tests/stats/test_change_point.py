@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracker.stats.change_point import change_points, history, revise
+from tracker.stats.change_point import change_points, changes_in, history, revise
 
 
 def series(*levels: tuple[float, int], sigma: float = 1.0, seed: int = 1) -> list[float]:
@@ -125,3 +125,17 @@ def test_neighbouring_changes_never_cross_where_spikes_stand_between_them() -> N
         values[rng.integers(20, 34, 3)] += rng.choice([-25.0, 25.0], 3)
         found = [change.index for change in history(list(values)).changes]
         assert all(b > a for a, b in pairwise(found))
+
+
+def test_the_quick_way_finds_the_changes_of_the_history() -> None:
+    rng = np.random.default_rng(8)
+    found = 0
+    for number in range(60):
+        series = 100 * np.exp(0.004 * rng.standard_normal(60))
+        series[30:] *= 1 + 0.01 * (number % 3)
+        series *= 1 + np.arange(60) * (0.001 if number % 5 == 4 else 0)
+        changes = changes_in(series)
+        assert changes == history(series.tolist()).changes
+        found += len(changes)
+    assert found > 20
+    assert changes_in(series[:5]) == ()
