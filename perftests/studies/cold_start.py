@@ -218,17 +218,18 @@ def _keep(scope: Scope, found: Found) -> None:
 _COMMON = (
     f"fp32, {ELEMENTS} values; medians over fresh processes with code caches of their own, first "
     "empty, then as that left them; imports run in several processes at once, the rest alone; "
-    "`compile` is the time until machine code is there, compiled or found; `launch` is the rest"
+    "`compile` is the time until machine code is there, compiled or found; `launch` is the rest; "
+    "`in steady calls` is over the steady call of the same processes, in which processes differ"
 )
 _HOW_GPU = (
-    f"{_COMMON}: Triton's launcher, which a C compiler makes, is in it. Loading is told by the "
-    "driver's module for ours, by Triton's hooks for Triton"
+    f"{_COMMON}. Triton's launcher, which a C compiler makes, is in `launch`. Loading is told by "
+    "the driver's module for ours, by Triton's hooks for Triton"
 )
 _HOW_CPU = f"{_COMMON}. Our CUDA sources run on the CPU, compiled by g++; libraries are loaded"
 _THEN = (
-    "The calls after the first, each waited for; steady is the median of the second half, settled "
-    "the number of the call from which five keep within a tenth of it; the pace is that of many "
-    "calls enqueued"
+    "The calls after the first in the processes that found filled caches, each waited for; steady "
+    "is the median of the second half, settled the number of the call from which five keep within "
+    "a tenth of it; the pace is that of many calls enqueued"
 )
 
 STUDY = Study("cold_start", "Cold and warm start", CLAIM, run)

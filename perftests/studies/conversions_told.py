@@ -70,7 +70,7 @@ def _of_times(rows: Sequence[Row], mib: int) -> str:
     share = ""
     if of_copy:
         share = f"; all are at {min(of_copy):.0%} to {max(of_copy):.0%} of a copy's rate"
-    return f"At {mib} MiB {free}: the others' time is rn's {told}{share}."
+    return f"At {mib} MiB {free}: the others' times differ from rn's by {told}{share}."
 
 
 def drawing(steps: Mapping[str, list[float]], times: Sequence[Row]) -> Draw:

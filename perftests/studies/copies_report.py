@@ -126,7 +126,8 @@ def _kinds(copies: Sequence[Row]) -> list[str]:
             f"{back:.1f} times to the host as pageable memory is."
         )
     told += [
-        f"Both directions at once overlap by {float(row['overlap']):.0%} with {memory} memory."
+        f"Both directions at once overlap by {float(row['overlap']):.0%} with {memory} memory "
+        f"at {largest} MiB."
         for memory, row in by_memory.items()
     ]
     return told

@@ -29,6 +29,8 @@ STEPS = {
     "cuda_scalar": "a CUDA thread a pixel",
     "cuda_direct": "float4 accesses",
 }
+_LOSE = {"cuda_direct": "lose"}
+"""The verb of a step whose name is a plural."""
 NEAR = 0.02
 """A speed-up this close to the published range counts as published."""
 _MANY, _MOST = 100, 0.5
@@ -129,7 +131,7 @@ def _order(name: str, rows: Mapping[str, Row]) -> str:
     """Return whether each published step beats the one below it here."""
     ladder = [step for step in (EAGER, *PUBLISHED) if step in rows and step != "torch_jit"]
     fallen = [
-        f"{STEPS[upper]} loses to {STEPS.get(lower, 'eager')}"
+        f"{STEPS[upper]} {_LOSE.get(upper, 'loses')} to {STEPS.get(lower, 'eager')}"
         for lower, upper in pairwise(ladder)
         if float(rows[upper]["over eager"]) <= float(rows[lower]["over eager"])
     ]

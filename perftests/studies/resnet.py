@@ -196,9 +196,8 @@ def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Mea
         outcome = scope.measure(problem.workload(way.name, call, folded=way.folded))
         with _on(bench), torch.no_grad():
             seconds = iteration_times(partial(call, channels_first(problem.sample)), bench)
-            seen, load = _watched(
-                partial(call, channels_first(problem.sample)), bench, powered=powered
-            )
+            loop = partial(call, channels_first(problem.sample))
+            seen, load = _watched(loop, bench, median(seconds) if powered else None)
     except Exception as error:  # noqa: BLE001 - the other ways go on
         return Measured(way.name, why=reason_of(error))
     _keep(scope, problem, way, seconds, load)
@@ -242,12 +241,15 @@ def _on(bench: Bench) -> Iterator[None]:
 
 
 def _watched(
-    call: Callable[[], object], bench: Bench, *, powered: bool
+    call: Callable[[], object], bench: Bench, iteration_s: float | None
 ) -> tuple[Busy | None, Load | None]:
-    """Return how busy the GPU is and what it draws, None for what cannot be told here."""
+    """Return how busy the GPU is and what it draws, None for what cannot be told here.
+
+    Without `iteration_s` there is no counter of energy to read.
+    """
     if bench.device.kind == "cpu":
         return None, None
-    return busy(call, bench), loaded(call, bench) if powered else None
+    return busy(call, bench), None if iteration_s is None else loaded(call, bench, iteration_s)
 
 
 def _keep(
@@ -290,7 +292,9 @@ def _how(problem: Problem) -> str:
         f"{problem.flop / problem.images / 2e9:.2f} GMAC an image; iterations one behind the "
         "other, the host's pace included; `launches alone` is the same through the chain of trust, "
         "L2 cold, the host's latency hidden; busy is the time in which a kernel runs (CUPTI) over "
-        "the iteration; power is that of the board by its energy counter; the bound is "
+        "the iteration; power is that of the board by its energy counter, pace "
+        f"the iterations while it was read over those alone, and FLOP a joule are left out below "
+        f"{resnet_report.LEAST_PACE:.0%} of it; the bound is "
         f"{DEVIATIONS:g} standard deviations of all fp16 roundings followed to the logits"
     )
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,7 +22,8 @@ _LEAST, _MOST = 20, 200
 _CPU_LEAST = 3
 _WITHIN_S = 0.3
 _PROFILED = 4
-_AHEAD = 3
+_AHEAD_S = 0.03
+"""Work that is queued while the counters are read, which takes NVML some 8 ms a reading."""
 _IDLE_POLL_S = 0.002
 _WINDOW_S = 0.8
 _ASK_S = 0.1
@@ -106,9 +108,9 @@ def idle_power(bench: Bench) -> Power:
     return bench.idle_power
 
 
-def loaded(call: Callable[[], object], bench: Bench) -> Load:
+def loaded(call: Callable[[], object], bench: Bench, iteration_s: float) -> Load:
     """Return power and pace under back-to-back iterations; raise EnergyError without a counter."""
-    window = _Window(call, bench)
+    window = _Window(call, bench, iteration_s)
     power = watch_counter(lambda: _joules(bench), window.work, window_s=_WINDOW_S)
     return Load(power, window.per_s(), window.utilisation())
 
@@ -124,11 +126,12 @@ def _joules(bench: Bench) -> float:
 
 
 class _Window:
-    """Iterations without a gap, a few ahead of the device, and NVML's utilisation meanwhile."""
+    """Iterations without a gap, queued ahead of the device, and NVML's utilisation meanwhile."""
 
-    def __init__(self, call: Callable[[], object], bench: Bench) -> None:
+    def __init__(self, call: Callable[[], object], bench: Bench, iteration_s: float) -> None:
         self._call, self._bench = call, bench
         self._ahead: deque[Any] = deque()
+        self._most = 1 + ceil(_AHEAD_S / iteration_s)
         self._first: Any = None
         self._last: Any = None
         self._count = 0
@@ -136,7 +139,7 @@ class _Window:
         self._asked = time.perf_counter()
 
     def work(self) -> None:
-        """Enqueue one iteration and wait for the one three before it."""
+        """Enqueue one iteration and wait for one that keeps enough of them ahead."""
         self._call()
         self._last = torch.cuda.Event(enable_timing=True)
         self._last.record()
@@ -145,7 +148,7 @@ class _Window:
         else:
             self._count += 1
         self._ahead.append(self._last)
-        if len(self._ahead) > _AHEAD:
+        if len(self._ahead) > self._most:
             self._ahead.popleft().synchronize()
         if time.perf_counter() - self._asked > _ASK_S:
             self._asked = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from perftests.studies.pictures import GRID, INK, LINES, MARKS, MUTED
@@ -16,6 +17,8 @@ NEAR_ROOF = 0.9
 """A kernel at this share of what is attainable is at its roof."""
 FLAT = 0.95
 """The share of a copy's rate down to which the roof's slope counts as straight."""
+CORNER = 4
+"""Points within this factor of the ridge tell of the corner."""
 SAME = 0.02
 OURS = "cuda_vector"
 
@@ -109,13 +112,19 @@ def _model(traced: Sequence[Row], over: Sequence[Row]) -> str:
         return ""
     ridge = float(measured["ridge"])
     reach = max((float(row["intensity"]) for row in straight), default=0.0)
-    corner = [row for row in traced if ridge / 4 <= float(row["intensity"]) <= ridge]
-    dip = min((float(row["of copy"]) for row in corner), default=1.0)
+    corner = min(traced, key=lambda row: abs(log(float(row["intensity"]) / ridge)))
     where = f"holds to {FLAT:.0%} up to {reach:.3g} FLOP a byte" if straight else "holds nowhere"
     text = f"The model's slope, bandwidth whatever the intensity, {where}"
     text += f", of a measured ridge of {ridge:.3g}"
+    at = float(corner["intensity"])
+    if not ridge / CORNER <= at <= ridge * CORNER:
+        return f"{text}."
+    roof = min(float(measured["fp32"]), at * float(measured["bandwidth"]))
+    reached = float(corner["FLOP rate"]) / roof
+    how = "is sharp" if reached >= FLAT else "is rounded"
     return (
-        f"{text}; near the ridge the rate falls to {dip:.0%} of a copy's." if corner else f"{text}."
+        f"{text}; its corner {how}: at {at:.3g} FLOP a byte, the measured point next to the ridge, "
+        f"{reached:.0%} of the roof is reached."
     )
 
 

@@ -179,12 +179,14 @@ def _starting(ends: tuple[Row, Row], rows: Sequence[Row], seen: Sequence[Row]) -
     text = (
         f"Why, at {worst['MiB']} MiB: the worst has the smallest blocks, {tile / 1024:g} KiB each, "
         f"which end before enough others have started: {_starts(size, worst):.2f} start a ns, "
-        f"{_starts(size, best):.2f} of the best"
+        f"where the best has {_starts(size, best):.2f}"
     )
     pair = [r for r in seen if r["MiB"] == worst["MiB"] and "occupancy %" in r]
     if len(pair) == len(ends):
         held, least = (float(r["occupancy %"]) for r in pair)
-        text += f", and {least:.0f}% of the warps that fit an SM are on it, {held:.0f}% of the best"
+        text += (
+            f"; {least:.0f}% of the warps that fit an SM are on it, {held:.0f}% by the best shape"
+        )
     return f"{text}."
 
 

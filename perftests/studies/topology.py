@@ -35,6 +35,8 @@ _LINKS = 36
 """More than any GPU has; NVML refuses those that are not there."""
 _PEER_CAPABILITIES = {"read": 0, "write": 1, "NVLink": 2}
 """nvmlGpuP2PCapsIndex_t; of the binding's own names some are tuples, which NVML does not take."""
+_NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0"}
+"""nvmlNvlinkVersion_t: NVML numbers the versions in order."""
 _ALREADY_ENABLED = 704
 """cudaErrorPeerAccessAlreadyEnabled."""
 
@@ -135,10 +137,16 @@ def nvlinks(bench: Bench) -> dict[str, int | str]:
             state = watch.nvml.nvmlDeviceGetNvLinkState(watch.handle, link)
             if state:
                 up += 1
-                versions.add(watch.nvml.nvmlDeviceGetNvLinkVersion(watch.handle, link))
+                number = int(watch.nvml.nvmlDeviceGetNvLinkVersion(watch.handle, link))
+                versions.add(nvlink_version(number))
         except watch.nvml.NVMLError:
             continue
-    return {"NVLinks up": up, "version": ", ".join(map(str, sorted(versions))) or "-"}
+    return {"NVLinks up": up, "version": ", ".join(sorted(versions)) or "-"}
+
+
+def nvlink_version(number: int) -> str:
+    """Return the version that a number of NVML's stands for, the number itself where it is new."""
+    return _NVLINK_VERSIONS.get(number, f"unknown, NVML's number {number}")
 
 
 def nvml_status(source: Bench, target: Bench) -> str:

@@ -131,7 +131,7 @@ def test_the_verdict_where_all_is_right_and_nothing_costs() -> None:
     assert "rn and rz differ on 0% of what lies below a tie, 50% of the ties and 100%" in text
     assert "ru and rd on 100% of all that has to be rounded" in text
     assert (
-        "At 256 MiB the choice costs no time: the others' time is rn's -1.0% to +1.0% (fp16)"
+        "At 256 MiB the choice costs no time: the others' times differ from rn's by -1.0% to +1.0% (fp16)"
         in text
     )
     assert "99% to 99% of a copy's rate" in text
@@ -140,7 +140,7 @@ def test_the_verdict_where_all_is_right_and_nothing_costs() -> None:
 def test_the_verdict_where_results_are_wrong_and_a_rounding_costs() -> None:
     text = verdict(results(wrong=3), timed(rn=1e-4, rd=1.5e-4))
     assert "12 of 1,600 results are wrong" in text
-    assert "the choice has a price: the others' time is rn's +50.0% to +50.0%" in text
+    assert "the choice has a price: the others' times differ from rn's by +50.0% to +50.0%" in text
 
 
 def test_the_verdict_without_anything() -> None:

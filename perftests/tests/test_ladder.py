@@ -51,7 +51,7 @@ def test_rows_that_differ_say_which_step_and_where_the_order_falls() -> None:
     text = verdict(planted(found))
     assert "torch.jit.script (1.12x) less than that" in text
     assert "a CUDA thread a pixel (11.00x), float4 accesses (8.70x) more than published" in text
-    assert "float4 accesses loses to a CUDA thread a pixel" in text
+    assert "float4 accesses lose to a CUDA thread a pixel" in text
 
 
 def test_the_published_steps_stand_beside_what_was_found() -> None:

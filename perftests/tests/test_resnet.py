@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,10 @@ def deviations(exact: ResNet, logits: torch.Tensor, *, folded: bool = False) -> 
     return (logits.float() - found.value) / found.variance.sqrt()
 
 
-def measured(name: str, ms: float, share: float = 0.9, watts: float = 500.0) -> Measured:
-    load = Load(Power(watts, 5.0, 1.0, 10), 1e3 / ms, 0.99)
+def measured(
+    name: str, ms: float, share: float = 0.9, watts: float = 500.0, pace: float = 1.0
+) -> Measured:
+    load = Load(Power(watts, 5.0, 1.0, 10), pace * 1e3 / ms, 0.99)
     seconds = [ms * 1e-3] * 9
     return Measured(name, seconds, 2.0, ms * 1e-3, 0.5, Busy(share * ms * 1e-3, 160), load)
 
@@ -216,7 +219,7 @@ def test_power_and_pace_are_those_of_the_same_window(monkeypatch: pytest.MonkeyP
         calls.append(time.perf_counter())
         time.sleep(0.001)
 
-    load = resnet_loop.loaded(call, bench)
+    load = resnet_loop.loaded(call, bench, 0.001)
     assert load.power.watts == pytest.approx(400, rel=0.2)
     pace = (len(calls) - 1) / (calls[-1] - calls[0])
     assert load.per_s == pytest.approx(pace, rel=0.1)
@@ -226,7 +229,7 @@ def test_power_and_pace_are_those_of_the_same_window(monkeypatch: pytest.MonkeyP
 def test_without_an_energy_counter_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_cuda.install(monkeypatch)
     with pytest.raises(EnergyError, match="NVML is absent"):
-        resnet_loop.loaded(lambda: None, fake_cuda.bench())
+        resnet_loop.loaded(lambda: None, fake_cuda.bench(), 0.001)
 
 
 def test_iterations_on_a_device_are_timed_between_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,6 +259,23 @@ def test_the_verdict_follows_the_time_that_is_saved(best_ms: float, said: str) -
     assert told.startswith(said)
     assert "Of the ways with our kernels fused is the fastest" in told
     assert "data sheet of a V100" in told
+
+
+def test_energy_is_not_told_of_a_device_that_waited_while_it_was_counted() -> None:
+    """Idle power would count as the model's: half the pace all but doubles the joules."""
+    found = rows([measured("stock", 20.0, pace=0.53), measured("fused", 9.0)], 64, FLOP, IDLE)
+    assert [("GFLOP/J" in row, row["power"]) for row in found] == [(False, 500.0), (True, 500.0)]
+    told = verdict(found, [], gpu=True)
+    assert "Efficiency is not told" in told
+    assert "at 53% and 100% of the pace of the iterations alone" in told
+    assert "Efficiency goes from" not in told
+
+
+def test_the_fused_launches_are_told_apart_from_the_host_that_launches_them() -> None:
+    eager = replace(measured("fused", 30.0), gpu_s=12e-3)
+    told = verdict(rows([measured("stock", 20.0), eager], 64, FLOP, IDLE), [], gpu=True)
+    assert "takes the launches from 20 to 12 ms (-40%), but launched one by one" in told
+    assert "the fused form takes 30 ms: the host is slower" in told
 
 
 def test_without_the_stock_model_nothing_is_judged() -> None:

@@ -42,7 +42,12 @@ def test_kernels_left_of_the_ridge_at_their_roof_hold_the_claim() -> None:
     assert "reach 99% to 101%" in text
     assert "none below 90%. More than all of it is no error" in text
     assert "holds to 95% up to 8 FLOP a byte, of a measured ridge of 12.5" in text
-    assert "near the ridge the rate falls to 96%" in text
+    assert "its corner is sharp: at 8 FLOP a byte, the measured point next to" in text
+    assert "the ridge, 96% of the roof is reached." in text
+    traced.append(step(16, 0.5))  # 32 of 50 TFLOP/s
+    assert "its corner is rounded: at 16 FLOP a byte" in verdict(
+        OVER, [kernel(0.1, 1)], traced, GPUS
+    )
 
 
 def test_kernels_right_of_it_or_below_their_roof_are_named() -> None:

@@ -193,10 +193,10 @@ def test_links_that_nvml_refuses_are_not_there() -> None:
             return int(link != 3)
 
         def nvmlDeviceGetNvLinkVersion(self, _handle: object, _link: int) -> int:
-            return 4
+            return 6  # NVML_NVLINK_VERSION_4_0
 
     bench: Any = SimpleNamespace(watch=Watch(handle="h", nvml=Nvml()))
-    assert nvlinks(bench) == {"NVLinks up": 17, "version": "4"}
+    assert nvlinks(bench) == {"NVLinks up": 17, "version": "4.0"}
     bench.watch = Watch(absent="NVML is absent")
     assert nvlinks(bench) == {"NVLinks up": "NVML is absent"}
 

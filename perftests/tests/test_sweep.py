@@ -92,8 +92,11 @@ def test_blocks_too_short_to_fill_an_sm_are_told_with_what_was_counted() -> None
     found = timed(lambda t, u: 5e-7 * (2 if t * u == 64 else 1))
     text = verdict(found, held(KIB), Section("Counters", "Planted", rows), MULTIPROCESSORS)
     # 256 MiB in blocks of 1 KiB in 256 us, and of 2 KiB in 128 us.
-    assert "1 KiB each, which end before enough others have started: 1.02 start a ns, 1.02" in text
-    assert "and 30% of the warps that fit an SM are on it, 90% of the best." in text
+    assert (
+        "1 KiB each, which end before enough others have started: 1.02 start a ns, where the best has 1.02"
+        in text
+    )
+    assert "; 30% of the warps that fit an SM are on it, 90% by the best shape." in text
 
 
 def test_the_short_table_has_the_ends_and_the_suites_choice() -> None:
