@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from math import hypot, sqrt
@@ -33,9 +34,7 @@ _LONGEST_S = 5.0
 _LEAST_STEPS = 4
 _IDLE_POLL_S = 0.002
 _SLICE_S = 0.004
-_SLICES_AHEAD = (
-    8  # 20 ms or more: reading the counter takes NVML 8 ms, and the device must not wait
-)
+_SLICES_AHEAD = 8
 
 
 class EnergyError(HarnessError):
@@ -91,6 +90,23 @@ def watch_counter(
                 f"the energy counter moved {len(steps)} times in {_LONGEST_S:g} s; expected "
                 f"{_LEAST_STEPS} or more"
             )
+
+
+def watch_beside(
+    read: Callable[[], float], work: Callable[[], object], *, window_s: float = _WINDOW_S
+) -> Power:
+    """Return the power while `work` is called over and over, read in a thread of its own.
+
+    Reading takes NVML some 8 ms. Between two calls of `work` that would be a gap, however much was
+    enqueued before: with reads that take longer than the work of a call the device waits.
+    """
+    with ThreadPoolExecutor(1, "bandwatch-energy") as reader:
+        told = reader.submit(
+            watch_counter, read, lambda: time.sleep(_IDLE_POLL_S), window_s=window_s
+        )
+        while not told.done():
+            work()
+        return told.result()
 
 
 def power(steps: Sequence[Step]) -> Power:
@@ -172,7 +188,7 @@ def _measured(
         bench.device.synchronize()
         bench.idle_power = watch_counter(read, lambda: time.sleep(_IDLE_POLL_S))
     load = _Load(bench.device, launches, median_s)  # type: ignore[arg-type]
-    loaded = watch_counter(read, load.work)
+    loaded = watch_beside(read, load.work)
     workload = found.workload
     return as_record(
         loaded,

@@ -258,7 +258,10 @@ def _keep(
     """Keep the iterations for the store; the chain of trust has passed their output."""
     described = problem.workload(way.name, lambda images: images)
     energy: dict[str, float | None] | None = None
-    if load is not None:
+    reasons = {}
+    if load is not None and load.per_s * median(seconds) < resnet_report.LEAST_PACE:
+        reasons["energy"] = "the device waited for the host while the energy counter was read"
+    elif load is not None:
         energy = {
             "power_w": load.power.watts,
             "power_w_error": load.power.error_w,
@@ -281,6 +284,7 @@ def _keep(
             bytes_moved=described.bytes_moved,
             flop=described.flop,
             energy=energy,
+            reasons=reasons,
             source_file=described.source_file,
         ),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from perftests.harness.energy import EnergyError, Power, watch_counter
+from perftests.harness.energy import EnergyError, Power, watch_beside, watch_counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ _CPU_LEAST = 3
 _WITHIN_S = 0.3
 _PROFILED = 4
 _AHEAD_S = 0.03
-"""Work that is queued while the counters are read, which takes NVML some 8 ms a reading."""
+"""Work that is queued ahead of the device."""
 _IDLE_POLL_S = 0.002
 _WINDOW_S = 0.8
 _ASK_S = 0.1
@@ -111,7 +111,7 @@ def idle_power(bench: Bench) -> Power:
 def loaded(call: Callable[[], object], bench: Bench, iteration_s: float) -> Load:
     """Return power and pace under back-to-back iterations; raise EnergyError without a counter."""
     window = _Window(call, bench, iteration_s)
-    power = watch_counter(lambda: _joules(bench), window.work, window_s=_WINDOW_S)
+    power = watch_beside(window.joules, window.work, window_s=_WINDOW_S)
     return Load(power, window.per_s(), window.utilisation())
 
 
@@ -150,11 +150,15 @@ class _Window:
         self._ahead.append(self._last)
         if len(self._ahead) > self._most:
             self._ahead.popleft().synchronize()
+
+    def joules(self) -> float:
+        """Return the energy counter, now and then after asking for the utilisation."""
         if time.perf_counter() - self._asked > _ASK_S:
             self._asked = time.perf_counter()
             rates = self._bench.watch.ask("nvmlDeviceGetUtilizationRates")
             if rates is not None:
                 self._seen.append(rates.gpu / 100)
+        return _joules(self._bench)
 
     def per_s(self) -> float:
         """Wait for the device and return the iterations a second."""

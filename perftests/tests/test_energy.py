@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+
 import pytest
 
 from perftests.harness.chain import measure
-from perftests.harness.energy import EnergyError, Power, Step, as_record, power, watch_counter
+from perftests.harness.energy import (
+    EnergyError,
+    Power,
+    Step,
+    as_record,
+    power,
+    watch_beside,
+    watch_counter,
+)
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.tests.workloads import relu_workload
@@ -47,6 +58,31 @@ def test_rarer_polls_make_the_error_larger() -> None:
 def test_a_counter_that_stands_still_is_an_error() -> None:
     with pytest.raises(EnergyError, match="moved 0 times in 5 s"):
         watched(Device(0.0))
+
+
+def test_a_slow_reading_leaves_no_gap_between_two_calls() -> None:
+    calls: list[float] = []
+
+    def read() -> float:
+        time.sleep(0.008)  # as NVML takes
+        return 400.0 * 0.01 * int(time.perf_counter() / 0.01)
+
+    def work() -> None:
+        calls.append(time.perf_counter())
+        time.sleep(0.001)
+
+    found = watch_beside(read, work, window_s=0.1)
+    assert found.watts == pytest.approx(400, rel=0.2)
+    gaps = sorted(after - before for before, after in pairwise(calls))
+    assert gaps[len(gaps) // 2] < 0.004
+
+
+def test_a_counter_that_fails_beside_the_work_ends_it() -> None:
+    def read() -> float:
+        raise EnergyError("refused")
+
+    with pytest.raises(EnergyError, match="refused"):
+        watch_beside(read, lambda: time.sleep(0.001))
 
 
 def test_the_scatter_of_the_steps_enters_the_error() -> None:
