@@ -10,13 +10,14 @@ from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
 from tracker.model import Case, Result
 from tracker.past import Past, Seen
-from tracker.picking import Picked, Picker, history_of, line_before
+from tracker.picking import Picked, Picker, elsewhere, history_of, line_before
 from tracker.queries import RunInfo, candidates, results
 from tracker.queries.columns import collector_paused
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side, environment_difference
 from tracker.stats.noise import quietness
+from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
@@ -166,12 +167,15 @@ def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
     if picked.base is None:
         # What was passed over explains why there is no baseline.
         return _Pair(None, head, (picked.choice.rule,) if picked.choice.excluded else ())
+    seen = past.of(result.case.fingerprint)
+    history = history_of(seen, run, picked)
     base = _side(
         past.result(picked.base),
         picked.base.info,
         picked.choice.rule,
         repeats=tuple(map(past.result, picked.base_repeats)),
-        history=history_of(past.of(result.case.fingerprint), run, picked),
+        history=history,
+        elsewhere=elsewhere(seen, run, picked) if len(history) < SHORTEST_LEVEL else (),
     )
     return _Pair(base, head)
 
@@ -212,6 +216,7 @@ def _side(
     rule: str = "",
     repeats: tuple[Result, ...] = (),
     history: tuple[Earlier, ...] = (),
+    elsewhere: tuple[tuple[Earlier, ...], ...] = (),
 ) -> Side:
     return Side(
         result=result,
@@ -221,6 +226,7 @@ def _side(
         measured_at=run.started_at,
         repeats=repeats,
         history=history,
+        elsewhere=elsewhere,
         rule=rule,
     )
 

@@ -104,12 +104,25 @@ def _repeats(past: Sequence[Seen], run: RunInfo) -> tuple[Seen, ...]:
 
 def history_of(past: Sequence[Seen], run: RunInfo, picked: Picked) -> tuple[Earlier, ...]:
     """Return the usable runs before the base on the run's device, the furthest ancestor first."""
+    return tuple(_before(past, run, picked).get(run.device.uuid, ()))
+
+
+def elsewhere(
+    past: Sequence[Seen], run: RunInfo, picked: Picked
+) -> tuple[tuple[Earlier, ...], ...]:
+    """Return the like of each other device, where base and run are of one device."""
+    if picked.base is None or picked.base.info.device.uuid != run.device.uuid:
+        return ()
+    found = _before(past, run, picked)
+    return tuple(tuple(runs) for device, runs in found.items() if device != run.device.uuid)
+
+
+def _before(past: Sequence[Seen], run: RunInfo, picked: Picked) -> dict[str, list[Earlier]]:
+    """Return the usable runs before the base by their device, the furthest ancestor first."""
     counted = {seen.info.number for seen in picked.all}
-    return tuple(
-        seen.glance
-        for seen in reversed(past)  # the nearest ancestor comes first there
-        if seen.usable
-        and seen.info.device.uuid == run.device.uuid
-        and seen.info.number not in counted
-        and (seen.info.sha != run.sha or picked.same_commit(run))
-    )
+    found: dict[str, list[Earlier]] = {}
+    for seen in reversed(past):  # the nearest ancestor comes first there
+        fresh = seen.info.number not in counted
+        if seen.usable and fresh and (seen.info.sha != run.sha or picked.same_commit(run)):
+            found.setdefault(seen.info.device.uuid, []).append(seen.glance)
+    return found

@@ -33,7 +33,8 @@ class Side:
 
     `repeats` are further results of the same commit from fresh processes; `history` are the usable
     runs of the series before them, oldest first, of comparable environments and the same device,
-    whatever their level. `measured_at` is ISO 8601; `rule` says how this side was picked. `pasts`
+    whatever their level; `elsewhere` are the like of each other device, where these are too few to
+    show the noise. `measured_at` is ISO 8601; `rule` says how this side was picked. `pasts`
     are what `history` says of a metric, by its name, where that was found out before.
     """
 
@@ -44,6 +45,7 @@ class Side:
     measured_at: str | None = None
     repeats: tuple[Result, ...] = ()
     history: tuple[Earlier, ...] = ()
+    elsewhere: tuple[tuple[Earlier, ...], ...] = ()
     rule: str = ""
     pasts: Mapping[str, Past] = field(default_factory=dict)
 

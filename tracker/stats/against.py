@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tracker.stats.change_point import changes_in
 from tracker.stats.compare import CONFIDENCE, Comparison, compare_runs
 from tracker.stats.level import Mask, fit
-from tracker.stats.noise import Noise, learn, learn_from_steps
+from tracker.stats.noise import Noise, learn, learn_elsewhere, learn_from_steps
 from tracker.stats.screen import may_change
 from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian
@@ -65,11 +65,13 @@ class Newest:
 class Past:
     """The runs of a series before base, oldest first, and their newest level.
 
-    `newest` is None where too few runs have it.
+    `newest` is None where too few runs have it; then `elsewhere`, the newest levels of the series
+    on other boards, tell how far runs on one board wander.
     """
 
     runs: tuple[LogMedian, ...]
     newest: Newest | None
+    elsewhere: tuple[Newest, ...] = ()
 
 
 def past_of(runs: Sequence[LogMedian]) -> Past:
@@ -129,7 +131,8 @@ def against(
     past = past if isinstance(past, Past) else past_of(past)
     newest = past.newest
     if newest is None:
-        learned = learn_from_steps(noise, [run.value for run in past.runs])
+        learned = learn_elsewhere(noise, [_values(level.runs) for level in past.elsewhere])
+        learned = learn_from_steps(learned, [run.value for run in past.runs])
         comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
         return Standing(comparison)
     level = newest.runs

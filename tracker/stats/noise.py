@@ -5,7 +5,7 @@ per process. It is learned from a series' own runs; before there are any, a prio
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, sqrt
 from statistics import median_low
 
@@ -71,6 +71,19 @@ def learn(noise: Noise, *groups: Array) -> Noise:
     runs = sum(g.size for g in groups)
     degrees = max(min(degrees, MOST_DEGREES), noise.degrees)
     return Noise(sigma, degrees, f"{runs} runs of this series and the {noise.source}")
+
+
+def learn_elsewhere(noise: Noise, boards: Sequence[Array]) -> Noise:
+    """Return the prior updated by a series' runs on other boards, as `learn` takes groups.
+
+    Boards differ in level, hardly in how far the runs of one wander; and a board that was just put
+    in has no past to learn that from.
+    """
+    runs = sum(board.size for board in boards)
+    if not runs:
+        return noise
+    source = f"{runs} runs on other boards and the {noise.source}"
+    return replace(learn(noise, *boards), source=source)
 
 
 def learn_from_steps(noise: Noise, values: Sequence[float]) -> Noise:

@@ -23,12 +23,13 @@ from tracker.store.people import (
     add_triage,
     add_waiver,
 )
-from tracker.tests.factory import H200, make_case, make_result, make_run, sha
+from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run, sha
 from tracker.thresholds import Override, Thresholds
 
 TODAY = date(2026, 11, 29)
 ADD = make_case("add", n=1 << 26)
 RELU = make_case("relu", n=1 << 26)
+OTHER = replace(DEVICE, uuid="GPU-99999999-2222-3333-4444-555555555555")
 
 
 @pytest.fixture
@@ -268,6 +269,43 @@ def test_a_shallow_clone_s_line_is_completed_from_the_store(store: Store) -> Non
     record(store, measured(1), measured(2, results=()), head)
     verdict = only(judge(store, head, ancestors=[sha(2)]))
     assert sha(1)[:12] in verdict.baseline_rule
+
+
+def replaced(store: Store, noise: float, loss: float, past: int = 20) -> Any:
+    """Return the verdict on the second run of a new board, 1 % slower than the one before it."""
+    rng = np.random.default_rng(11)
+    wander = np.exp(rng.normal(0, noise, past + 2))
+    wander[-1] = wander[-2] * (1 + loss)
+    for number, factor in enumerate(wander, start=1):
+        more = {"device": OTHER, "factor": 1.01 * factor} if number > past else {"factor": factor}
+        run = measured(number, seed=3, **more)
+        record(store, run)
+    return only(judge(store, run))
+
+
+def test_a_replaced_board_keeps_the_noise_that_the_board_before_had(store: Store) -> None:
+    verdict = replaced(store, 0.0005, 0.012)
+    assert verdict.kind is VerdictKind.REGRESSION
+    assert "20 runs on other boards" in verdict.noise.source
+    assert verdict.effect == pytest.approx(-0.012, abs=0.001)
+
+
+def test_a_board_without_predecessors_has_the_prior(store: Store) -> None:
+    verdict = replaced(store, 0.0005, 0.012, past=0)
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert "other boards" not in verdict.noise.source
+
+
+def test_a_restless_board_makes_its_successor_be_judged_with_care(store: Store) -> None:
+    verdict = replaced(store, 0.01, 0.012)
+    assert verdict.kind is VerdictKind.NO_CHANGE
+    assert verdict.noise.sigma > 0.005
+
+
+def test_the_level_of_the_board_before_is_not_the_new_one_s(store: Store) -> None:
+    verdict = replaced(store, 0.0005, 0.0)
+    assert verdict.kind is VerdictKind.NO_CHANGE
+    assert verdict.effect == 0
 
 
 def test_a_series_that_jumps_from_run_to_run_is_not_called_slower(store: Store) -> None:

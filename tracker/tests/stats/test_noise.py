@@ -5,7 +5,16 @@ from math import log
 import numpy as np
 import pytest
 
-from tracker.stats.noise import PRIOR_RUNS, Noise, learn_from_steps, prior, quieter, quietness
+from tracker.stats.noise import (
+    MOST_DEGREES,
+    PRIOR_RUNS,
+    Noise,
+    learn_elsewhere,
+    learn_from_steps,
+    prior,
+    quieter,
+    quietness,
+)
 
 PRIOR = Noise(0.005, PRIOR_RUNS, "prior")
 
@@ -33,6 +42,21 @@ def test_a_change_and_its_return_among_few_runs_is_no_noise() -> None:
 def test_the_scatter_of_many_runs_is_found_whatever_the_prior() -> None:
     values = np.random.default_rng(1).normal(0, 0.02, 400)
     assert learn_from_steps(PRIOR, values.tolist()).sigma == pytest.approx(0.02, rel=0.1)
+
+
+def test_other_boards_tell_how_far_runs_wander_and_not_where() -> None:
+    rng = np.random.default_rng(5)
+    boards = [level + 0.001 * rng.standard_normal(40) for level in (0.0, 0.3)]
+    learned = learn_elsewhere(PRIOR, boards)
+    # 78 degrees of freedom at 0.1 % beside five at 0.5 %.
+    expected = ((78 * 0.001**2 + 5 * 0.005**2) / 83) ** 0.5
+    assert learned.sigma == pytest.approx(expected, rel=0.1)
+    assert learned.degrees == MOST_DEGREES
+    assert learned.source == "80 runs on other boards and the prior"
+
+
+def test_no_other_board_leaves_the_prior_alone() -> None:
+    assert learn_elsewhere(PRIOR, []) == PRIOR
 
 
 def test_a_suite_tells_how_quiet_its_machine_is() -> None:
