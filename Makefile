@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 setup: $(STAMP) ## make the virtual environment
 
 bench: $(STAMP) ## measure the suite, write the store, print the verdicts
-	$(BIN)/python -m pytest --benchmark --benchmark-only -q perftests $(ARGS)
+	$(BIN)/python -m pytest --benchmark --benchmark-only -q -r fE perftests $(ARGS)
 
 lint: $(STAMP) ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
