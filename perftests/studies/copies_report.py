@@ -125,11 +125,10 @@ def _kinds(copies: Sequence[Row]) -> list[str]:
             f"At {largest} MiB pinned memory is {there:.1f} times as fast to the device and "
             f"{back:.1f} times to the host as pageable memory is."
         )
-    told += [
-        f"Both directions at once overlap by {float(row['overlap']):.0%} with {memory} memory "
-        f"at {largest} MiB."
-        for memory, row in by_memory.items()
-    ]
+    for memory, row in by_memory.items():
+        share = float(row["overlap"])
+        how = f"overlap by {share:.0%}" if share > 0 else "do not overlap"
+        told.append(f"Both directions at once {how} with {memory} memory at {largest} MiB.")
     return told
 
 
