@@ -225,11 +225,9 @@ def _lines(points: pd.DataFrame, x: alt.X, ys: list[alt.Y], colours: Palette) ->
 def _changes(view: SeriesView, x: alt.X, colours: Palette) -> list[alt.Chart]:
     """Return a rule and a label a change; a layer a kind, since the lines own the colour scale."""
     layers: list[alt.Chart] = []
-    for kind in VerdictKind:
-        found = view.changes[view.changes["kind"] == str(kind)]
-        if not len(found):
-            continue
-        base = alt.Chart(found)
+    present = [kind for kind in VerdictKind if (view.changes["kind"] == str(kind)).any()]
+    for row, kind in enumerate(present):
+        base = alt.Chart(view.changes[view.changes["kind"] == str(kind)])
         colour = colours.verdict(kind)
         tooltip = [
             alt.Tooltip("label:N", title="change point"),
@@ -241,8 +239,9 @@ def _changes(view: SeriesView, x: alt.X, colours: Palette) -> list[alt.Chart]:
             )
         )
         layers.append(
+            # A line a kind: a loss and its return stand close together, on a telephone too close.
             base.mark_text(
-                align="left", baseline="top", dx=5, dy=2, fontWeight=600, color=colour
+                align="left", baseline="top", dx=5, dy=2 + 13 * row, fontWeight=600, color=colour
             ).encode(x=_before(x), y=alt.value(0), text="label:N")
         )
     return layers
