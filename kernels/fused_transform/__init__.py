@@ -11,11 +11,11 @@ from kernels.fused_transform.cuda_impl import FusedCuda, fixed
 from kernels.fused_transform.reference import reference
 from kernels.fused_transform.tolerance import error_bound
 from kernels.fused_transform.transform import DEFAULT, PRESETS, TakesTransform, Transform
-from kernels.fused_transform.variants import DEFAULTS, best, vector_variants
+from kernels.fused_transform.variants import DEFAULTS, Variant, best, vector_variants
 from kernels.implementation import Implementation
 from kernels.peers import TritonImplementation
 
-__all__ = ["DEFINITION", "IMPLEMENTATIONS", "PRESETS", "Transform"]
+__all__ = ["DEFINITION", "IMPLEMENTATIONS", "PRESETS", "Transform", "alone"]
 _HERE = Path(__file__).parent
 _TORCH = _HERE / "torch_impl.py"
 
@@ -47,9 +47,13 @@ def _compiled(
     return torch_impl.FusedCompiled(DEFINITION, name, _TORCH, function, constants=constants)
 
 
+def alone(name: str, variant: Variant) -> FusedCuda:
+    """Return an implementation of one variant, of whatever size cuda_vector takes it for."""
+    return FusedCuda(DEFINITION, name, lambda _types: (variant,), fixed(variant))
+
+
 def _cuda(name: str, kernel: str) -> Implementation:
-    variant = DEFAULTS[kernel]
-    return FusedCuda(DEFINITION, f"cuda_{name}", lambda _types: (variant,), fixed(variant))
+    return alone(f"cuda_{name}", DEFAULTS[kernel])
 
 
 class _FusedTriton(TakesTransform, TritonImplementation):

@@ -262,19 +262,6 @@ def default_types(dtype: torch.dtype) -> Types:
     return Types(dtype, target, 3, 3)
 
 
-def launch_variant(
-    variant: Variant,
-    types: Types,
-    rows: Rows,
-    addresses: tuple[int, int],
-    transform: Transform,
-    device_index: int,
-) -> None:
-    """Launch one variant, whatever cuda_vector would choose: for sweeps and tests."""
-    plan = plan_of(fixed(variant), (variant,), types, rows, addresses, transform, device_index)
-    plan.function(plan.blocks, *addresses, plan.constants)
-
-
 def fixed(variant: Variant) -> Choice:
     """Return the choice that is always `variant`."""
     return lambda _types, _rows: variant

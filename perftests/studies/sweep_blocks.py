@@ -14,8 +14,8 @@ import torch
 
 from kernels import build, launch
 from kernels.cases import Case
-from kernels.fused_transform import DEFINITION
-from kernels.fused_transform.cuda_impl import SOURCE, FusedCuda, fixed
+from kernels.fused_transform import alone
+from kernels.fused_transform.cuda_impl import SOURCE
 from kernels.fused_transform.variants import DEFAULTS, Types, Variant, options_of
 from perftests.studies.frame import measured_rows
 from perftests.studies.tables import Section
@@ -66,13 +66,12 @@ def blocks(scope: Scope) -> Section:
 
 
 def _row(scope: Scope, case: Case, variant: Variant) -> Row:
-    implementation = FusedCuda(DEFINITION, "study_block", lambda _types: (variant,), fixed(variant))
     parameters: dict[str, str | int] = {
         **TRANSFORM,
         "kernel": variant.kernel,
         "threads": variant.threads,
     }
-    load = workload(implementation, case, scope.device)
+    load = workload(alone("study_block", variant), case, scope.device)
     outcome = scope.measure(replace(load, parameters=parameters, small=None))
     seconds = median(outcome.seconds)
     pixels = 1 if variant.kernel == "scalar" else TYPES.vector_pixels * variant.vectors

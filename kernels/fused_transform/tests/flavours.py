@@ -10,7 +10,8 @@ import torch
 from kernels import registry
 from kernels.cases import Case, Scalar
 from kernels.fused_transform import DEFINITION, PRESETS, Transform
-from kernels.fused_transform.cuda_impl import FusedCuda, fixed, host_options
+from kernels.fused_transform import alone as implementation_of
+from kernels.fused_transform.cuda_impl import FusedCuda, host_options
 from kernels.fused_transform.variants import DEFAULTS, Types, Variant
 from kernels.implementation import Implementation
 
@@ -21,8 +22,8 @@ TRITON = registry.get(DEFINITION.name, "triton")
 
 
 def alone(variant: Variant) -> FusedCuda:
-    """Return an implementation of one variant, of whatever size cuda_vector takes it for."""
-    return FusedCuda(DEFINITION, f"alone_{variant.kernel}", lambda _: (variant,), fixed(variant))
+    """Return an implementation of one variant, named after its kernel."""
+    return implementation_of(f"alone_{variant.kernel}", variant)
 
 
 OURS = (*CUDA, alone(DEFAULTS["warp"]))
