@@ -1,7 +1,7 @@
 """Stores on both engines for every test that asks for one."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,3 +61,17 @@ def store(address: str) -> Iterator[Store]:
     """An open, empty store, once on each engine."""
     with Store.open(address) as opened:
         yield opened
+
+
+@pytest.fixture
+def other(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Addresses of further empty stores on an engine."""
+
+    def make(engine: str) -> str:
+        if engine == "sqlite":
+            return str(tmp_path / "other.db")
+        cluster = request.getfixturevalue("cluster")
+        cluster.execute("DROP DATABASE IF EXISTS other WITH (FORCE)", "CREATE DATABASE other")
+        return str(cluster.url("other"))
+
+    return make

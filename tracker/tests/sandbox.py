@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,16 @@ from tracker.queries import RunInfo, results, runs
 from tracker.record import Envelope, dump_envelope
 from tracker.store import Store
 from tracker.tests.factory import make_case, make_result
+
+# A run inside this process forgets what it loaded: numpy cannot load twice, the others take long.
+for module in (
+    "tracker.session",
+    "tracker.report.text",
+    "alembic.command",
+    "rich.segment",
+    "sqlalchemy.dialects.postgresql",
+):
+    import_module(module)
 
 CPU = Environment(backend="cpu", gpu_model="Test CPU, 2 threads", libraries={"torch": "2.13.0"})
 BOARD = Device("cpu-1", "Test CPU")
@@ -112,3 +123,12 @@ class Sandbox:
         with Store.open(str(self.file), read_only=True) as store:
             found = results(store, runs(store)[0])
         return {r.case.kernel: (r.status.value, len(r.measurements_s)) for r in found}
+
+
+def alone(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *, columns: int) -> Sandbox:
+    """Return a sandbox that sees no store, no CI and no GPU of this machine."""
+    for name in ("BANDWATCH_STORE", "BANDWATCH_TEAM_STORE", "GITHUB_ACTIONS", "GITLAB_CI", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("tracker.session.has_nvidia_gpu", lambda: False)
+    return Sandbox(pytester)

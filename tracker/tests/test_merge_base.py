@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,27 +13,14 @@ from tracker.model import Checkout, Commit
 from tracker.queries import runs
 from tracker.store import Store
 from tracker.tests.loop import fake, project
-from tracker.tests.sandbox import Sandbox, envelope, on_gpu
+from tracker.tests.sandbox import Sandbox, alone, envelope, on_gpu
 
 pytest_plugins = ("pytester",)
-# A run inside this process forgets what it loaded: numpy cannot load twice, the others take long.
-for module in (
-    "tracker.session",
-    "tracker.report.text",
-    "alembic.command",
-    "rich.segment",
-    "sqlalchemy.dialects.postgresql",
-):
-    import_module(module)
 
 
 @pytest.fixture
 def sandbox(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    for name in ("BANDWATCH_STORE", "BANDWATCH_TEAM_STORE", "GITHUB_ACTIONS", "GITLAB_CI", "CI"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("tracker.session.has_nvidia_gpu", lambda: False)
-    return Sandbox(pytester)
+    return alone(pytester, monkeypatch, columns=200)
 
 
 def text(result: pytest.RunResult) -> str:

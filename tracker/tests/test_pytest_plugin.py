@@ -1,34 +1,20 @@
 """`pytest --benchmark` in sample projects: what is stored, printed and returned to the shell."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
 from tracker.queries import ancestors, load_run
 from tracker.record import load_run as load_file
 from tracker.store import Store
-from tracker.tests.sandbox import GPU, H200, Sandbox, envelope, on_gpu, wrong
+from tracker.tests.sandbox import GPU, H200, Sandbox, alone, envelope, on_gpu, wrong
 
 pytest_plugins = ("pytester",)
-# A run inside this process forgets what it loaded: numpy cannot load twice, the others take long.
-for module in (
-    "tracker.session",
-    "tracker.report.text",
-    "alembic.command",
-    "rich.segment",
-    "sqlalchemy.dialects.postgresql",
-):
-    import_module(module)
 
 
 @pytest.fixture
 def sandbox(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    for name in ("BANDWATCH_STORE", "GITHUB_ACTIONS", "GITLAB_CI", "CI"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "140")
-    monkeypatch.setattr("tracker.session.has_nvidia_gpu", lambda: False)
-    return Sandbox(pytester)
+    return alone(pytester, monkeypatch, columns=140)
 
 
 def text(result: pytest.RunResult) -> str:

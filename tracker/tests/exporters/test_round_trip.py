@@ -44,18 +44,6 @@ def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def other(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
-    def make(engine: str) -> str:
-        if engine == "sqlite":
-            return str(tmp_path / "other.db")
-        cluster = request.getfixturevalue("cluster")
-        cluster.execute("DROP DATABASE IF EXISTS other WITH (FORCE)", "CREATE DATABASE other")
-        return str(cluster.url("other"))
-
-    return make
-
-
 def odd_results() -> tuple[Any, ...]:
     """Each optional part present, absent or extreme."""
     extreme = [5e-324, 1e150, 0.1 + 0.2, 1 / 3, 32e-9, 1e22]

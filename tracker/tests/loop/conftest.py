@@ -1,7 +1,9 @@
 """A small project with a history, and the command run inside it."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from tracker.tests.cli.conftest import Answer
 from tracker.tests.loop import fake, project
 
 Command = Callable[..., Answer]
+OUT = Path(".bandwatch/ci")
 
 
 @pytest.fixture
@@ -50,3 +53,30 @@ def bandwatch(capsys: pytest.CaptureFixture[str]) -> Command:
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever CI runs these tests, the command must not see it."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITLAB_CI", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("tracker.cli.ci._unfit", lambda *, gpu: None)
+
+
+@pytest.fixture
+def baseline(history: Path, no_processes: fake.FakeMeasure, bandwatch: Command) -> Path:
+    """Two commits before the slow one have been measured; the third is checked out."""
+    for name in ("main~4", "main~3"):
+        fake.git(history, "switch", "--quiet", "--detach", name)
+        assert bandwatch("ci").code == 0
+    no_processes.calls.clear()
+    return history
+
+
+def report(folder: Path = OUT) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((folder / "report.json").read_text())
+    return found
+
+
+def outcomes(folder: Path = OUT) -> dict[str, str]:
+    return {row["kernel"]: row["outcome"] for row in report(folder)["tables"]["verdicts"]}

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from tracker.tests.loop import fake
-from tracker.tests.loop.conftest import Command
+from tracker.tests.loop.conftest import OUT, Command, outcomes, report
 from tracker.tests.loop.fake import FakeMeasure
-from tracker.tests.loop.test_ci import OUT, baseline, no_ci, outcomes, report
 
-__all__ = ["baseline", "no_ci"]
+pytestmark = pytest.mark.usefixtures("no_ci")
 
 
 @pytest.fixture

@@ -56,20 +56,6 @@ def all_digests(store: Store) -> dict[str, tuple[int, str]]:
         return {table.name: digest_of(connection, table) for table in tables()}
 
 
-@pytest.fixture
-def other(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
-    """Addresses of further empty stores on an engine."""
-
-    def make(engine: str) -> str:
-        if engine == "sqlite":
-            return str(tmp_path / "other.db")
-        cluster = request.getfixturevalue("cluster")
-        cluster.execute("DROP DATABASE IF EXISTS other WITH (FORCE)", "CREATE DATABASE other")
-        return str(cluster.url("other"))
-
-    return make
-
-
 @pytest.mark.parametrize(
     "target", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 )

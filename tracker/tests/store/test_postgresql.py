@@ -1,11 +1,10 @@
 """A shared server: roles, secrets, restarts."""
 
 import logging
-import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,15 +21,14 @@ from tracker.store import store as store_module
 from tracker.store.checking import check_store
 from tracker.store.copying import backup
 from tracker.store.people import Triage, TriageState, add_triage, triage_log
-from tracker.store.pruning import prune
 from tracker.store.schema import Base
 from tracker.store.upgrading import store_info
 from tracker.tests.cluster import Cluster
-from tracker.tests.factory import make_commit, make_run, sha
+from tracker.tests.factory import make_run, sha
 
 pytestmark = pytest.mark.postgres
 SECRET = "hunter2:/@%"
-_ENTRY = Triage("0" * 16, "NVIDIA H200", sha(2), TriageState.NEW, "Ada")
+ENTRY = Triage("0" * 16, "NVIDIA H200", sha(2), TriageState.NEW, "Ada")
 ENCODED = "hunter2%3A%2F%40%25"
 
 
@@ -192,7 +190,7 @@ def test_the_dashboards_role_can_do_all_that_only_reads(
 ) -> None:
     with Store.open(url) as store:
         store.record(make_run())
-        add_triage(store, _ENTRY)
+        add_triage(store, ENTRY)
     info = store_info(reader)
     assert info.rows is not None
     assert info.rows["runs"] == 1
@@ -202,7 +200,7 @@ def test_the_dashboards_role_can_do_all_that_only_reads(
         assert backup(store, tmp_path / "copy.db") > 0
         assert len(b"".join(export(store, "csv", Scope(), None))) > 1000
     with pytest.raises(StoreError, match="this role may not do that"), Store.open(reader) as store:
-        add_triage(store, _ENTRY)
+        add_triage(store, ENTRY)
 
 
 # What a server says when it cannot write, whatever the cause: the message has to be ours.
@@ -340,77 +338,3 @@ def test_a_database_of_something_else_with_our_names_is_told(cluster: Cluster, u
     cluster.execute("CREATE SCHEMA other", "CREATE TABLE other.runs (x int)", database="spoilt")
     with pytest.raises(StoreError, match=r"something else \(tables runs\)"):
         Store.open(f"{url}?options=-csearch_path%3Dother")
-
-
-def _blocks(heading: str) -> list[str]:
-    """The SQL of one section of docs/operate.md, as it stands there."""
-    text = (Path(__file__).parents[3] / "docs" / "operate.md").read_text("utf-8")
-    section = text.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    return re.findall(r"```sql\n(.*?)```", section, re.DOTALL)
-
-
-def _statements(block: str) -> list[str]:
-    return [statement for part in block.split(";") if (statement := part.strip())]
-
-
-@pytest.fixture
-def documented(cluster: Cluster) -> Iterator[Callable[[str], str]]:
-    """Addresses of the documented roles, made by the very statements of the manual."""
-    administrator, owner = _blocks("Set up the shared database")
-    roles = ("owner", "runner", "triage", "dashboard")
-    cluster.execute(*_statements(administrator))
-    address = {role: cluster.url("bandwatch", f"bandwatch_{role}", f"change-me-{n}")
-               for n, role in enumerate(roles, start=1)}  # fmt: skip
-    Store.open(address["owner"]).close()
-    cluster.execute(*_statements(owner), database="bandwatch")
-    yield address.__getitem__
-    cluster.execute("DROP DATABASE bandwatch WITH (FORCE)")
-    cluster.execute(*(f"DROP ROLE bandwatch_{role}" for role in roles))
-
-
-def test_the_documented_roles_can_do_their_work_and_no_more(
-    documented: Callable[[str], str],
-) -> None:
-    with Store.open(documented("runner")) as store:
-        assert store.record(make_run()).inserted
-        assert store.record(make_run("run-00000002", 2)).inserted
-        assert not store.record(make_run()).inserted
-        store.learn_commits([make_commit(9, [2])])
-        with pytest.raises(StoreError, match="this role may not do that"):
-            add_triage(store, _ENTRY)
-        with pytest.raises(StoreError, match="this role may not do that"):
-            prune(store, now_s=4e9, older_than_days=1, keep_runs=0, apply=True)
-    with Store.open(documented("triage")) as store:
-        add_triage(store, _ENTRY)
-        with pytest.raises(StoreError, match="this role may not do that"):
-            store.record(make_run("run-00000003", 3))
-    with Store.open(documented("dashboard"), read_only=True) as store:
-        assert queries.overview(store).runs == 2
-        assert queries.load_run(store, "run-00000001") == make_run()
-    assert "this role may not do that" in message_of(documented("dashboard"))
-    with Store.open(documented("owner")) as store:
-        assert prune(store, now_s=4e9, older_than_days=1, keep_runs=0, apply=True).runs == 2
-
-
-def test_no_documented_role_but_the_owner_can_erase(documented: Callable[[str], str]) -> None:
-    import psycopg
-
-    for role in ("runner", "triage", "dashboard"):
-        with psycopg.connect(documented(role), autocommit=True) as connection:
-            for table in Base.metadata.tables:
-                for statement in (
-                    f"DELETE FROM {table}",
-                    f"TRUNCATE {table}",
-                    f"DROP TABLE {table}",
-                ):
-                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                        connection.execute(statement.encode())
-
-
-def test_the_documented_partitions_are_valid_sql(documented: Callable[[str], str]) -> None:
-    import psycopg
-
-    (block,) = _blocks("10 and 100 million results")
-    with psycopg.connect(documented("owner")) as connection:
-        for statement in _statements(block):
-            connection.execute(statement.encode())
