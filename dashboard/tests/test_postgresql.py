@@ -11,7 +11,7 @@ from dashboard.tests.conftest import Open, fill
 from dashboard.tests.runs import H200, REGRESSED, REGRESSION_AT, Plan, runs, sha
 from tracker.store import Store
 from tracker.store.people import TriageState, triage_log
-from tracker.tests.cluster import Cluster, MissingError
+from tracker.tests.cluster import Cluster, running
 
 pytestmark = pytest.mark.postgres
 PLAN = Plan(measurements=6, models=(H200,))
@@ -19,13 +19,8 @@ PLAN = Plan(measurements=6, models=(H200,))
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'bandwatch[postgres]'")
-    try:
-        server = Cluster()
-    except MissingError as error:
-        pytest.skip(str(error))
-    yield server
-    server.close()
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,10 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 OLDEST = 15
 _ROOT = Path("/usr/lib/postgresql")
@@ -199,3 +202,17 @@ class Cluster:
         with psycopg.connect(self.dsn(database), autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement.encode())
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Cluster]:
+    """A server for tests; skips where the client or the server's programs are missing."""
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'bandwatch[postgres]'")
+    try:
+        server = Cluster()
+    except MissingError as error:
+        pytest.skip(str(error))
+    try:
+        yield server
+    finally:
+        server.close()

@@ -9,7 +9,7 @@ import pytest
 from tracker.store import Store
 from tracker.store.migrate import HEAD, VERSION_TABLE
 from tracker.store.schema import Base
-from tracker.tests.cluster import Cluster, MissingError
+from tracker.tests.cluster import Cluster, running
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
 _SHARED = "store"
@@ -21,17 +21,10 @@ _VERSION = f"UPDATE {VERSION_TABLE} SET version_num = '{HEAD}'"
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A PostgreSQL server with an empty store; skips where there are no binaries."""
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'bandwatch[postgres]'")
-    try:
-        server = Cluster()
-    except MissingError as error:
-        pytest.skip(str(error))
-    try:
+    with running() as server:
         server.execute(f"CREATE DATABASE {_SHARED}")
         Store.open(server.url(_SHARED)).close()
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture(scope="session")
