@@ -6,13 +6,14 @@ the widgets do, and keeps a notice for each that had to go.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
 from dashboard.text import plain
+from tracker.queries import ModelInfo
 
 ALL = "all"
 WINDOWS: dict[str, tuple[str, int]] = {
@@ -50,10 +51,9 @@ _WINDOW_FACET = Facet("window", "Window", width=140)
 Rows = Sequence[Mapping[str, str]]
 
 
-def options(rows: Rows, facet: Facet) -> dict[str, int]:
-    """Return the values of a facet among `rows`, in alphabetical order, each with its count."""
-    counts = Counter(row[facet.key] for row in rows)
-    return dict(sorted(counts.items()))
+def options(values: Iterable[str]) -> dict[str, int]:
+    """Return the different values, in alphabetical order, each with its count."""
+    return dict(sorted(Counter(values).items()))
 
 
 def narrowed(rows: Rows, facet: Facet, chosen: str) -> Rows:
@@ -91,9 +91,32 @@ def choose(rows: Rows, facet: Facet, address: Address, *, preferred: str | None 
 
     Options are those of `rows` alone. `preferred` is the default where it exists.
     """
-    counts = options(rows, facet)
+    values = [row[facet.key] for row in rows]
+    return choose_among(values, facet, address, "Series", preferred=preferred)
+
+
+def choose_among(
+    values: Iterable[str],
+    facet: Facet,
+    address: Address,
+    what: str,
+    *,
+    preferred: str | None = None,
+) -> str:
+    """Draw the select box of the different `values` and return the chosen one.
+
+    How many `what` each stands for is told. Without `preferred`, the default is `all` or the first.
+    """
+    counts = options(values)
     names = [ALL, *counts] if facet.optional else list(counts)
-    return choose_named(facet, names, address, preferred=preferred, told=told_counts(counts))
+    return choose_named(facet, names, address, preferred=preferred, told=told_counts(counts, what))
+
+
+def choose_model(models: Sequence[ModelInfo], address: Address, *, every: bool = False) -> str:
+    """Draw the filter of GPU models, the newest first, with their runs; `every` offers `all`."""
+    counts = {model.name: model.runs for model in models}
+    names = [ALL, *counts] if every else list(counts)
+    return choose_named(GPU, names, address, told=told_counts(counts, "Runs"))
 
 
 def choose_named(
@@ -199,13 +222,13 @@ def choose_cases(names: Sequence[str], address: Address) -> list[str]:
     return [str(name) for name in chosen]
 
 
-def told_counts(counts: Mapping[str, int], limit: int = 12) -> str:
-    """Return how many series each option stands for, as the help of its filter."""
+def told_counts(counts: Mapping[str, int], what: str, limit: int = 12) -> str:
+    """Return how many `what` (series, runs) each option stands for, as the help of its filter."""
     shown = [f"{count:,} {value}" for value, count in list(counts.items())[:limit]]
     more = len(counts) - len(shown)
     rest = [f"and {more} more"] if more > 0 else []
     # Indented, so that Markdown takes the names as they are.
-    return "Series per option:\n\n" + "\n".join(f"    {plain(line)}" for line in (*shown, *rest))
+    return f"{what} per option:\n\n" + "\n".join(f"    {plain(line)}" for line in (*shown, *rest))
 
 
 def pick(

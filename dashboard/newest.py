@@ -38,8 +38,7 @@ def choose(view: View) -> Newest | Parameters:
 
     Where there is none, that is told and the parameters of the page are returned.
     """
-    names = [model.name for model in data.models(view.snapshot)]
-    gpu = filters.choose_named(GPU, names, view.address)
+    gpu = filters.choose_model(data.models(view.snapshot), view.address)
     branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
     run = data.newest(view.snapshot, gpu, branch)
     if run is None:

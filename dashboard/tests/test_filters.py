@@ -2,9 +2,7 @@
 
 from dashboard.filters import (
     ALL,
-    DTYPE,
     GPU,
-    IMPLEMENTATION,
     KERNEL,
     WINDOWS,
     Address,
@@ -22,18 +20,19 @@ ROWS = [
 
 
 def test_options_are_what_exists_with_counts() -> None:
-    assert options(ROWS, KERNEL) == {"add": 1, "relu": 3}
-    assert options(ROWS, DTYPE) == {"float16": 1, "float32": 3}
+    assert options(row["kernel"] for row in ROWS) == {"add": 1, "relu": 3}
+    assert options(row["dtype"] for row in ROWS) == {"float16": 1, "float32": 3}
 
 
 def test_later_options_are_narrowed_by_earlier_choices() -> None:
     relu = narrowed(narrowed(ROWS, GPU, "H200"), KERNEL, "relu")
-    assert options(relu, IMPLEMENTATION) == {"torch": 1, "triton": 2}
+    assert options(row["implementation"] for row in relu) == {"torch": 1, "triton": 2}
     assert narrowed(ROWS, KERNEL, ALL) == ROWS
 
 
 def test_counts_are_told_and_cut() -> None:
-    told = told_counts({f"kernel{i}": i for i in range(20)}, limit=3)
+    told = told_counts({f"kernel{i}": i for i in range(20)}, "Cases", limit=3)
+    assert told.startswith("Cases per option:")
     assert "2 kernel2" in told
     assert "and 17 more" in told
 

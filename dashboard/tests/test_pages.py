@@ -123,3 +123,20 @@ def test_every_page_explains_itself_and_every_chart_has_a_sentence_and_a_table(
     assert not charts or len(shown.dataframe)
     assert all(frame.proto.alt for frame in shown.dataframe)
     assert pages.permanent(shown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_every_filter_of_models_and_kernels_tells_what_its_options_stand_for(
+    app: Open, full_store: str, page: PageInfo
+) -> None:
+    with Store.open(full_store, read_only=True) as store:
+        runs = {model.name: model.runs for model in queries.gpu_models(store)}
+    shown = app(page.file.split("/")[1].removesuffix(".py"), gpu=H200)
+    boxes = {box.key: box for box in shown.selectbox}
+    if page.title != "Series":  # which counts series
+        assert f"Runs per option:\n\n    {runs[H200]:,} {H200}" in boxes["gpu"].help
+    for key in {"kernel", "dtype"} & boxes.keys():
+        told = boxes[key].help.partition(" per option:\n\n")
+        assert told[0] in {"Series", "Cases", "Changes"}
+        names = [line.split()[1] for line in told[2].splitlines()]
+        assert names == [name for name in boxes[key].options if name != "all"]

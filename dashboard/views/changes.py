@@ -24,14 +24,12 @@ _OPEN = "open"
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, names, view.address)
+        gpu = filters.choose_model(data.models(view.snapshot), view.address)
         branch = filters.choose_branch(data.branches(view.snapshot, gpu), view.address)
         unit, number = filters.window(view.address)
         found = changes.found(view.snapshot, gpu, branch, unit, number)
-        kernels = sorted(set(found["kernel"]))
-        kernel = filters.choose_named(KERNEL, [ALL, *kernels], view.address)
+        kernel = filters.choose_among(found["kernel"], KERNEL, view.address, "Changes")
         state = filters.choose_named(_STATE, [ALL, _OPEN, *changes.STATES], view.address)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     kept = _kept(rows, state)

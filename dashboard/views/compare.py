@@ -27,9 +27,8 @@ _RUNS = 200
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, names, view.address)
+        gpu = filters.choose_model(data.models(view.snapshot), view.address)
         runs = _runs(view, gpu)
         if len(runs) < 2:
             notices.show(notices.too_few_runs(), view.colours)
@@ -114,9 +113,8 @@ def _who(view: View, base: RunInfo, head: RunInfo) -> None:
 
 
 def _rows(view: View, verdicts: Verdicts) -> tuple[pd.DataFrame, str, str]:
-    kernels = sorted(set(verdicts.rows["kernel"]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kernel = filters.choose_named(KERNEL, [ALL, *kernels], view.address)
+        kernel = filters.choose_among(verdicts.rows["kernel"], KERNEL, view.address, "Cases")
         shown = filters.pick("Show", "show", list(_SHOWN), view.address)
     rows = verdicts.rows if kernel == ALL else verdicts.rows[verdicts.rows["kernel"] == kernel]
     if shown == "decided":

@@ -25,7 +25,7 @@ def body(view: View) -> Parameters:
         if not isinstance(start, Newest):
             return start
         run, found = start.run, start.results
-        kernel = filters.choose_named(KERNEL, [ALL, *sorted(set(found["kernel"]))], view.address)
+        kernel = filters.choose_among(found["kernel"], KERNEL, view.address, "Cases")
         shown = filters.pick("Show", "show", list(_SHOWN), view.address)
     facts.line(("newest run", *details.short_facts(run)), view.colours)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]

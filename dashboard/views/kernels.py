@@ -1,5 +1,7 @@
 """Kernels: every implementation of one kernel side by side, on one GPU and across GPU models."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -20,6 +22,7 @@ _SHAPE = Facet("shape", "Shape", optional=False, width=300)
 _COLUMNS = {"bandwidth": "bandwidth", "time": "median_s", "copy": "copy_fraction"}
 # What the others are compared with: the plain form that a user would write.
 _PLAIN = "torch"
+_KERNEL, _DTYPE = replace(KERNEL, optional=False), replace(DTYPE, optional=False)
 
 
 def body(view: View) -> Parameters:
@@ -29,9 +32,9 @@ def body(view: View) -> Parameters:
         if not isinstance(start, Newest):
             return start
         run, found = start.run, start.results
-        kernel = filters.choose_named(KERNEL, sorted(set(found["kernel"])), view.address)
+        kernel = filters.choose_among(found["kernel"], _KERNEL, view.address, "Cases")
         found = found[found["kernel"] == kernel]
-        dtype = filters.choose_named(DTYPE, sorted(set(found["dtype"])), view.address)
+        dtype = filters.choose_among(found["dtype"], _DTYPE, view.address, "Cases")
         found = found[found["dtype"] == dtype]
         shapes = _shapes(found)
         shape = filters.choose_named(_SHAPE, shapes, view.address)

@@ -32,10 +32,10 @@ _COMPARED = tuple(str(kind) for kind in VerdictKind)
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
+    models = data.models(view.snapshot)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, [ALL, *names], view.address)
-        shown = names if gpu == ALL else [gpu]
+        gpu = filters.choose_model(models, view.address, every=True)
+        shown = [model.name for model in models] if gpu == ALL else [gpu]
         of_model = None if gpu == ALL else gpu
         branch = filters.choose_branch(data.branches(view.snapshot, of_model), view.address)
     found = [_model(view, name, branch, brief=n >= MAX_MODELS) for n, name in enumerate(shown)]

@@ -1,5 +1,7 @@
 """Roofline: where each case of the newest run stands under the memory roofs of its GPU."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -17,6 +19,8 @@ from dashboard.text import plain, short
 from tracker import units
 from tracker.queries import RunInfo
 
+_DTYPE = replace(DTYPE, optional=False)
+
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
@@ -25,9 +29,9 @@ def body(view: View) -> Parameters:
         if not isinstance(start, Newest):
             return start
         run, found = start.run, start.results
-        dtype = filters.choose_named(DTYPE, sorted(set(found["dtype"])), view.address)
+        dtype = filters.choose_among(found["dtype"], _DTYPE, view.address, "Cases")
         found = found[found["dtype"] == dtype]
-        kernel = filters.choose_named(KERNEL, [ALL, *sorted(set(found["kernel"]))], view.address)
+        kernel = filters.choose_among(found["kernel"], KERNEL, view.address, "Cases")
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     facts.line(("newest run", *details.short_facts(run)), view.colours)
     _draw(view, run, rows)

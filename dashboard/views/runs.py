@@ -28,9 +28,8 @@ _TABS = ("Results", "Environment", "Device states", "Measurements")
 
 def body(view: View) -> Parameters:
     """Draw the page and return the parameters of its permanent link."""
-    names = [model.name for model in data.models(view.snapshot)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        gpu = filters.choose_named(GPU, [ALL, *names], view.address)
+        gpu = filters.choose_model(data.models(view.snapshot), view.address, every=True)
         model = None if gpu == ALL else gpu
         branches = data.branches(view.snapshot, model)
         branch = filters.choose_named(BRANCH, [ALL, *branches], view.address)
