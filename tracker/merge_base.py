@@ -14,6 +14,7 @@ from tracker.config import StoreChoice
 from tracker.errors import GitError, RecordError, StoreError
 from tracker.lineage import fork_of, line_of
 from tracker.model import Checkout, Run, fingerprint
+from tracker.occasion import AS_BASE
 from tracker.queries import RunInfo, candidates, load_run, results, runs
 from tracker.store import Store
 
@@ -69,7 +70,7 @@ class Selection:
         `machine` are its devices and driver: on others it is measured anew.
         """
         key = fingerprint([list(self.paths), self.keyword, list(self.words), list(machine)])
-        return f"measured as a base for the selection {key}"
+        return f"{AS_BASE} {key}"
 
 
 def silent(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,9 @@ from perftests.studies import frame, pictures, recording
 from perftests.studies.document import paragraphs
 from perftests.studies.frame import Catalogue, Findings, Scope, Study
 from perftests.studies.tables import Row, Section, in_unit, slug
+from tracker.occasion import purpose
+from tracker.queries import runs
+from tracker.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +102,16 @@ def test_results_go_into_the_store_as_one_incomplete_run_with_each_case_once(
     assert [complete for complete, _ in runs] == [0]
     assert "python -m perftests.studies all" in runs[0][1]
     assert results == (1,)
+
+
+def test_the_tracker_tells_a_run_of_studies_from_one_of_the_suite(
+    run: Callable[..., int], tmp_path: Path
+) -> None:
+    assert run("sound") == 0
+    with Store.open(f"sqlite:///{tmp_path}/s") as store:
+        (found,) = runs(store)
+    assert purpose(found) == f"{recording.NOTE} (sound)"
+    assert purpose(replace(found, notes=("a part of the suite: -k relu",))) is None
 
 
 def test_an_interrupt_records_what_was_measured_before(

@@ -8,12 +8,13 @@ from tracker.cli.options import report_command, row_limit
 from tracker.config import Config
 from tracker.gate import judge_run
 from tracker.merge_base import standing
-from tracker.queries import find_run
+from tracker.occasion import meant
 from tracker.report.document import Document
 from tracker.report.formats import Format
 from tracker.report.headings import run_heading
 from tracker.report.verdicts import verdict_document
 from tracker.store import Store
+from tracker.verdict import exit_code
 
 
 @click.command("check", short_help="Judge a run against its baseline; the exit code says how.")
@@ -28,23 +29,27 @@ def command(
 
     On a branch that is the merge base or what stands before it, where the store has results of it.
 
-    RUN is a run id, a commit or the beginning of either; by default the newest run. The exit code
-    is 0 for no regression, 1 for a regression, 3 for undecided, 4 for an unfit environment.
+    RUN is a run id, a commit or the beginning of either; by default the newest run of the suite,
+    with what measured its cases again: a study's run, for one, is judged where it is named. The
+    exit code is 0 for no regression, 1 for a regression, 3 for undecided, 4 for an unfit
+    environment.
 
     Example: bandwatch check --format markdown
     """
     with Store.open(config.store.url, read_only=True) as store:
-        info = find_run(store, run, gpu_model=gpu)
+        asked = meant(store, run, gpu)
+        info = asked.run
         stand = standing(store, info, config.root, here=config.store.shown, team=None)
-        gate = judge_run(
-            store,
-            info,
-            config.thresholds,
-            today=datetime.now(UTC).date(),
-            ancestors=stand.line,
-        )
-    notes = (*gate.notes, *((stand.told,) if stand.told else ()))
-    heading = run_heading("Verdicts", info, notes)
-    return verdict_document(
-        heading, gate.judged, gate.code, limit=row_limit(form, everything=everything)
-    )
+        today = datetime.now(UTC).date()
+        gates = [
+            judge_run(store, part, config.thresholds, today=today, ancestors=stand.line)
+            for part in (info, *asked.repeats)
+        ]
+    # What was measured again is judged by all its processes: the last verdict stands.
+    judged = {item.verdict.case.fingerprint: item for gate in gates for item in gate.judged}
+    code = exit_code(item.verdict for item in judged.values())
+    notes = dict.fromkeys(note for gate in gates for note in gate.notes)
+    told = (*asked.told, *notes, *((stand.told,) if stand.told else ()))
+    heading = run_heading("Verdicts", info, told)
+    limit = row_limit(form, everything=everything)
+    return verdict_document(heading, tuple(judged.values()), code, limit=limit)

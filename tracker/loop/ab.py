@@ -17,6 +17,7 @@ from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
 from tracker.loop.worktrees import BuildError, Worktrees
 from tracker.model import Checkout, Run, VerdictKind
+from tracker.occasion import IN_TURNS
 from tracker.record import Envelope
 from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side
@@ -115,9 +116,6 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
     )
 
 
-_NOTE = "measured in turns with another commit"
-
-
 @dataclass(frozen=True, slots=True)
 class _Contestants:
     """The two worktrees of a contest, and the runs that their processes left."""
@@ -160,7 +158,7 @@ class _Contestants:
                 measured = answer()
                 checkout = self.checkouts[name]
                 self.runs[name].extend(
-                    to_runs(measured, checkout, bench.stamp, started, note=_NOTE)
+                    to_runs(measured, checkout, bench.stamp, started, note=IN_TURNS)
                 )
                 yield measured
 

@@ -12,8 +12,7 @@ from tracker.loop.notebook import Notebook
 from tracker.loop.runs import to_runs
 from tracker.loop.worktrees import BuildError
 from tracker.model import Run
-
-NOTE = "measured later than its commit"
+from tracker.occasion import LATER
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class _Work:
             git.checkout(folder, {}),
             self.bench.stamp,
             started,
-            note=NOTE,
+            note=LATER,
             complete=self.wish.whole,
         )
         if not runs:

@@ -31,6 +31,7 @@ from tracker.loop.waived import keep_waivers
 from tracker.loop.worktrees import BuildError, build
 from tracker.merge_base import base_of, line_from
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
+from tracker.occasion import AGAIN
 from tracker.queries import candidates, find_run, load_run
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
@@ -309,7 +310,7 @@ def _repeat(shop: Workshop, items: Sequence[Judged], number: int) -> None:
     started = bench.stamp.now()
     journal = bench.folder / f"repeat-{number}.jsonl"
     measured = bench.measure(shop.config.root, Task(tests), journal)
-    runs = to_runs(measured, shop.checkout, bench.stamp, started, note="measured again")
+    runs = to_runs(measured, shop.checkout, bench.stamp, started, note=AGAIN)
     shop.session.keep("repeat", runs)
 
 
