@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     CheckConstraint,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -19,7 +20,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from tracker.store.declared import Declared, column, optional
 
 # SQLite stores a row under its key only when the type is INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -32,18 +34,18 @@ NAMES = {
 }
 
 
-class Base(DeclarativeBase):
+class Base(metaclass=Declared):
     """What all tables share: the names of their constraints."""
 
     metadata = MetaData(naming_convention=NAMES)
 
 
-def _key() -> Mapped[int]:
-    return mapped_column(Id, primary_key=True, autoincrement=False)
+def _key() -> ColumnElement[int]:
+    return column(Id, primary_key=True, autoincrement=False)
 
 
-def _to(target: str, *, index: bool = False) -> Mapped[int]:
-    return mapped_column(Id, ForeignKey(target), index=index)
+def _to(target: str, *, index: bool = False) -> ColumnElement[int]:
+    return column(Id, ForeignKey(target), index=index)
 
 
 class Meta(Base):
@@ -51,10 +53,10 @@ class Meta(Base):
 
     __tablename__ = "meta"
     __table_args__ = (CheckConstraint("id = 1", name="one_row"),)
-    id: Mapped[int] = _key()
-    store_id: Mapped[str] = mapped_column(String(32))
-    created_at: Mapped[str] = mapped_column(String(40))
-    revision: Mapped[int] = mapped_column(BigInteger)
+    id: ColumnElement[int] = _key()
+    store_id: ColumnElement[str] = column(String(32))
+    created_at: ColumnElement[str] = column(String(40))
+    revision: ColumnElement[int] = column(BigInteger)
 
 
 class GpuModelRow(Base):
@@ -62,9 +64,9 @@ class GpuModelRow(Base):
 
     __tablename__ = "gpu_models"
     __table_args__ = (UniqueConstraint("backend", "name"),)
-    id: Mapped[int] = _key()
-    backend: Mapped[str] = mapped_column(String(8))
-    name: Mapped[str] = mapped_column(String(200))
+    id: ColumnElement[int] = _key()
+    backend: ColumnElement[str] = column(String(8))
+    name: ColumnElement[str] = column(String(200))
 
 
 class DeviceRow(Base):
@@ -72,61 +74,61 @@ class DeviceRow(Base):
 
     __tablename__ = "devices"
     __table_args__ = (UniqueConstraint("gpu_model_id", "uuid"),)
-    id: Mapped[int] = _key()
-    gpu_model_id: Mapped[int] = _to("gpu_models.id")
-    uuid: Mapped[str] = mapped_column(String(200))
-    name: Mapped[str] = mapped_column(String(200))
+    id: ColumnElement[int] = _key()
+    gpu_model_id: ColumnElement[int] = _to("gpu_models.id")
+    uuid: ColumnElement[str] = column(String(200))
+    name: ColumnElement[str] = column(String(200))
 
 
 class EnvironmentRow(Base):
     """An environment as recorded; those with one `fingerprint` are comparable."""
 
     __tablename__ = "environments"
-    id: Mapped[int] = _key()
-    digest: Mapped[str] = mapped_column(String(64), unique=True)
-    fingerprint: Mapped[str] = mapped_column(String(16), index=True)
-    gpu_model_id: Mapped[int] = _to("gpu_models.id")
-    body: Mapped[str] = mapped_column(Text)
+    id: ColumnElement[int] = _key()
+    digest: ColumnElement[str] = column(String(64), unique=True)
+    fingerprint: ColumnElement[str] = column(String(16), index=True)
+    gpu_model_id: ColumnElement[int] = _to("gpu_models.id")
+    body: ColumnElement[str] = column(Text)
 
 
 class CommitRow(Base):
     """A commit as all records together know it; `known` is false for one only named as a parent."""
 
     __tablename__ = "commits"
-    id: Mapped[int] = _key()
-    sha: Mapped[str] = mapped_column(String(64), unique=True)
-    known: Mapped[bool] = mapped_column(Boolean)
-    author: Mapped[str | None] = mapped_column(Text)
-    author_time: Mapped[str | None] = mapped_column(String(40))
-    commit_time: Mapped[str | None] = mapped_column(String(40))
-    committed: Mapped[float | None] = mapped_column(Double)
-    subject: Mapped[str | None] = mapped_column(Text)
+    id: ColumnElement[int] = _key()
+    sha: ColumnElement[str] = column(String(64), unique=True)
+    known: ColumnElement[bool] = column(Boolean)
+    author: ColumnElement[str | None] = optional(Text)
+    author_time: ColumnElement[str | None] = optional(String(40))
+    commit_time: ColumnElement[str | None] = optional(String(40))
+    committed: ColumnElement[float | None] = optional(Double)
+    subject: ColumnElement[str | None] = optional(Text)
 
 
 class CommitParentRow(Base):
     """One edge of the commit graph; position 0 is the first parent."""
 
     __tablename__ = "commit_parents"
-    commit_id: Mapped[int] = mapped_column(Id, ForeignKey("commits.id"), primary_key=True)
-    position: Mapped[int] = mapped_column(Integer, primary_key=True)
-    parent_id: Mapped[int] = _to("commits.id", index=True)
+    commit_id: ColumnElement[int] = column(Id, ForeignKey("commits.id"), primary_key=True)
+    position: ColumnElement[int] = column(Integer, primary_key=True)
+    parent_id: ColumnElement[int] = _to("commits.id", index=True)
 
 
 class CaseRow(Base):
     """A case by its fingerprint, with its named values; `shape` and `parameters` are JSON."""
 
     __tablename__ = "cases"
-    id: Mapped[int] = _key()
-    fingerprint: Mapped[str] = mapped_column(String(16), unique=True)
-    kernel: Mapped[str] = mapped_column(String(200))
-    implementation: Mapped[str] = mapped_column(String(200))
-    dtype: Mapped[str] = mapped_column(String(200))
-    shape: Mapped[str] = mapped_column(Text)
-    alignment: Mapped[str] = mapped_column(String(200))
-    cache: Mapped[str] = mapped_column(String(200))
-    parameters: Mapped[str] = mapped_column(Text)
-    version: Mapped[int] = mapped_column(Id)
-    label: Mapped[str] = mapped_column(Text)
+    id: ColumnElement[int] = _key()
+    fingerprint: ColumnElement[str] = column(String(16), unique=True)
+    kernel: ColumnElement[str] = column(String(200))
+    implementation: ColumnElement[str] = column(String(200))
+    dtype: ColumnElement[str] = column(String(200))
+    shape: ColumnElement[str] = column(Text)
+    alignment: ColumnElement[str] = column(String(200))
+    cache: ColumnElement[str] = column(String(200))
+    parameters: ColumnElement[str] = column(Text)
+    version: ColumnElement[int] = column(Id)
+    label: ColumnElement[str] = column(Text)
 
 
 class RunRow(Base):
@@ -134,36 +136,36 @@ class RunRow(Base):
 
     __tablename__ = "runs"
     __table_args__ = (Index(None, "gpu_model_id", "started"),)
-    id: Mapped[int] = _key()
-    run_id: Mapped[str] = mapped_column(String(64), unique=True)
-    digest: Mapped[str] = mapped_column(String(64))
-    gpu_model_id: Mapped[int] = _to("gpu_models.id")
-    device_id: Mapped[int] = _to("devices.id")
-    environment_id: Mapped[int] = _to("environments.id")
-    commit_id: Mapped[int | None] = mapped_column(Id, ForeignKey("commits.id"), index=True)
-    branch: Mapped[str | None] = mapped_column(Text)
-    dirty: Mapped[bool] = mapped_column(Boolean)
-    complete: Mapped[bool] = mapped_column(Boolean)
-    demo: Mapped[bool] = mapped_column(Boolean)
-    started_at: Mapped[str] = mapped_column(String(40))
-    started: Mapped[float] = mapped_column(Double, index=True)
-    finished_at: Mapped[str | None] = mapped_column(String(40))
-    recorded_at: Mapped[str] = mapped_column(String(40))
-    revision: Mapped[int] = mapped_column(BigInteger)
-    results: Mapped[int] = mapped_column(Integer)
-    statuses: Mapped[str] = mapped_column(Text)
-    thinned_at: Mapped[str | None] = mapped_column(String(40))
-    detail: Mapped[str] = mapped_column(Text)
+    id: ColumnElement[int] = _key()
+    run_id: ColumnElement[str] = column(String(64), unique=True)
+    digest: ColumnElement[str] = column(String(64))
+    gpu_model_id: ColumnElement[int] = _to("gpu_models.id")
+    device_id: ColumnElement[int] = _to("devices.id")
+    environment_id: ColumnElement[int] = _to("environments.id")
+    commit_id: ColumnElement[int | None] = optional(Id, ForeignKey("commits.id"), index=True)
+    branch: ColumnElement[str | None] = optional(Text)
+    dirty: ColumnElement[bool] = column(Boolean)
+    complete: ColumnElement[bool] = column(Boolean)
+    demo: ColumnElement[bool] = column(Boolean)
+    started_at: ColumnElement[str] = column(String(40))
+    started: ColumnElement[float] = column(Double, index=True)
+    finished_at: ColumnElement[str | None] = optional(String(40))
+    recorded_at: ColumnElement[str] = column(String(40))
+    revision: ColumnElement[int] = column(BigInteger)
+    results: ColumnElement[int] = column(Integer)
+    statuses: ColumnElement[str] = column(Text)
+    thinned_at: ColumnElement[str | None] = optional(String(40))
+    detail: ColumnElement[str] = column(Text)
 
 
 class FactsRow(Base):
     """What results say again and again (test, source, timer, reasons), once by content."""
 
     __tablename__ = "facts"
-    id: Mapped[int] = _key()
-    digest: Mapped[str] = mapped_column(String(32), unique=True)
-    code_fingerprint: Mapped[str | None] = mapped_column(Text)
-    body: Mapped[str] = mapped_column(Text)
+    id: ColumnElement[int] = _key()
+    digest: ColumnElement[str] = column(String(32), unique=True)
+    code_fingerprint: ColumnElement[str | None] = optional(Text)
+    body: ColumnElement[str] = column(Text)
 
 
 class ResultRow(Base):
@@ -177,34 +179,34 @@ class ResultRow(Base):
         UniqueConstraint("run_id", "case_id"),
         Index(None, "case_id", "run_id"),
     )
-    id: Mapped[int] = _key()
-    run_id: Mapped[int] = _to("runs.id")
-    case_id: Mapped[int] = _to("cases.id")
-    facts_id: Mapped[int] = _to("facts.id")
-    status: Mapped[str] = mapped_column(String(16))
-    count: Mapped[int | None] = mapped_column(Integer)
-    median_s: Mapped[float | None] = mapped_column(Double)
-    mean_s: Mapped[float | None] = mapped_column(Double)
-    min_s: Mapped[float | None] = mapped_column(Double)
-    max_s: Mapped[float | None] = mapped_column(Double)
-    q1_s: Mapped[float | None] = mapped_column(Double)
-    q3_s: Mapped[float | None] = mapped_column(Double)
-    stddev_s: Mapped[float | None] = mapped_column(Double)
-    bytes_moved: Mapped[int | None] = mapped_column(BigInteger)
-    copy_bytes_per_s: Mapped[float | None] = mapped_column(Double)
-    median_cycles: Mapped[float | None] = mapped_column(Double)
-    shared: Mapped[bool] = mapped_column(Boolean)
+    id: ColumnElement[int] = _key()
+    run_id: ColumnElement[int] = _to("runs.id")
+    case_id: ColumnElement[int] = _to("cases.id")
+    facts_id: ColumnElement[int] = _to("facts.id")
+    status: ColumnElement[str] = column(String(16))
+    count: ColumnElement[int | None] = optional(Integer)
+    median_s: ColumnElement[float | None] = optional(Double)
+    mean_s: ColumnElement[float | None] = optional(Double)
+    min_s: ColumnElement[float | None] = optional(Double)
+    max_s: ColumnElement[float | None] = optional(Double)
+    q1_s: ColumnElement[float | None] = optional(Double)
+    q3_s: ColumnElement[float | None] = optional(Double)
+    stddev_s: ColumnElement[float | None] = optional(Double)
+    bytes_moved: ColumnElement[int | None] = optional(BigInteger)
+    copy_bytes_per_s: ColumnElement[float | None] = optional(Double)
+    median_cycles: ColumnElement[float | None] = optional(Double)
+    shared: ColumnElement[bool] = column(Boolean)
 
 
 class SampleRow(Base):
     """A result's measurements (null once thinned) and its other readings, both packed."""
 
     __tablename__ = "samples"
-    result_id: Mapped[int] = mapped_column(
+    result_id: ColumnElement[int] = column(
         Id, ForeignKey("results.id"), primary_key=True, autoincrement=False
     )
-    measurements: Mapped[bytes | None] = mapped_column(LargeBinary)
-    detail: Mapped[bytes] = mapped_column(LargeBinary)
+    measurements: ColumnElement[bytes | None] = optional(LargeBinary)
+    detail: ColumnElement[bytes] = column(LargeBinary)
 
 
 class SeriesRow(Base):
@@ -212,13 +214,13 @@ class SeriesRow(Base):
 
     __tablename__ = "series"
     __table_args__ = (UniqueConstraint("case_id", "gpu_model_id", "fingerprint"),)
-    id: Mapped[int] = _key()
-    case_id: Mapped[int] = _to("cases.id")
-    gpu_model_id: Mapped[int] = _to("gpu_models.id", index=True)
-    fingerprint: Mapped[str] = mapped_column(String(16))
-    results: Mapped[int] = mapped_column(Integer)
-    first_started: Mapped[float] = mapped_column(Double)
-    last_started: Mapped[float] = mapped_column(Double)
+    id: ColumnElement[int] = _key()
+    case_id: ColumnElement[int] = _to("cases.id")
+    gpu_model_id: ColumnElement[int] = _to("gpu_models.id", index=True)
+    fingerprint: ColumnElement[str] = column(String(16))
+    results: ColumnElement[int] = column(Integer)
+    first_started: ColumnElement[float] = column(Double)
+    last_started: ColumnElement[float] = column(Double)
 
 
 class TriageRow(Base):
@@ -235,17 +237,17 @@ class TriageRow(Base):
         ),
         Index(None, "case_fingerprint", "gpu_model", "commit_sha"),
     )
-    id: Mapped[int] = _key()
-    case_fingerprint: Mapped[str] = mapped_column(String(16))
-    gpu_model: Mapped[str] = mapped_column(String(200))
-    commit_sha: Mapped[str] = mapped_column(String(64))
-    previous_sha: Mapped[str | None] = mapped_column(String(64))
-    state: Mapped[str] = mapped_column(String(16))
-    effect: Mapped[float | None] = mapped_column(Double)
-    author: Mapped[str] = mapped_column(Text)
-    note: Mapped[str] = mapped_column(Text)
-    at: Mapped[str] = mapped_column(String(40))
-    expires_at: Mapped[str | None] = mapped_column(String(40))
+    id: ColumnElement[int] = _key()
+    case_fingerprint: ColumnElement[str] = column(String(16))
+    gpu_model: ColumnElement[str] = column(String(200))
+    commit_sha: ColumnElement[str] = column(String(64))
+    previous_sha: ColumnElement[str | None] = optional(String(64))
+    state: ColumnElement[str] = column(String(16))
+    effect: ColumnElement[float | None] = optional(Double)
+    author: ColumnElement[str] = column(Text)
+    note: ColumnElement[str] = column(Text)
+    at: ColumnElement[str] = column(String(40))
+    expires_at: ColumnElement[str | None] = optional(String(40))
 
 
 class WaiverRow(Base):
@@ -256,11 +258,11 @@ class WaiverRow(Base):
 
     __tablename__ = "waivers"
     __table_args__ = (CheckConstraint("action in ('granted', 'revoked')", name="known_action"),)
-    id: Mapped[int] = _key()
-    pattern: Mapped[str] = mapped_column(Text)
-    gpu_model: Mapped[str | None] = mapped_column(String(200))
-    action: Mapped[str] = mapped_column(String(16))
-    author: Mapped[str] = mapped_column(Text)
-    note: Mapped[str] = mapped_column(Text)
-    at: Mapped[str] = mapped_column(String(40))
-    expires_at: Mapped[str | None] = mapped_column(String(40))
+    id: ColumnElement[int] = _key()
+    pattern: ColumnElement[str] = column(Text)
+    gpu_model: ColumnElement[str | None] = optional(String(200))
+    action: ColumnElement[str] = column(String(16))
+    author: ColumnElement[str] = column(Text)
+    note: ColumnElement[str] = column(Text)
+    at: ColumnElement[str] = column(String(40))
+    expires_at: ColumnElement[str | None] = optional(String(40))
