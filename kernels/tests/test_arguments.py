@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from kernels import registry
+from kernels.cases import cases
 from kernels.implementation import Implementation
+from kernels.inputs import make_inputs
 from kernels.tests.problems import skip_unless_available
 
 EVERY = pytest.mark.parametrize(
@@ -199,9 +201,27 @@ def test_torch_compile_takes_it_as_one_operator(
     assert torch.equal(out, expected)
 
 
-@EVERY
-def test_the_operator_is_well_formed(implementation: Implementation, device: torch.device) -> None:
-    inputs = tuple(arguments(implementation, device))
-    operator = getattr(torch.ops.bandwatch, f"{implementation.kernel}_{implementation.name}")
-    checks = ("test_schema", "test_faketensor")
-    torch.library.opcheck(operator.default, inputs, test_utils=checks)
+@pytest.mark.parametrize(
+    "implementation",
+    [pytest.param(i, id=repr(i)) for k in registry.kernels() for i in registry.implementations(k)],
+)
+def test_the_operators_are_well_formed(
+    implementation: Implementation, device: torch.device
+) -> None:
+    case = next(
+        c
+        for c in cases(implementation.kernel, "cpu", "correctness")
+        if c.torch_dtype in implementation.dtypes
+        and 0 not in c.shape
+        and c.parameters.get("rounding", "rn") == "rn"
+    )
+    skip_unless_available(implementation, device, case.torch_dtype)
+    defaults = implementation.definition.parameters
+    arguments = (*make_inputs(case, device, 1), *({**defaults, **case.parameters}.values()))
+    shape, dtype = implementation.definition.output(case)
+    out = torch.empty(shape, dtype=dtype, device=device)
+    operator = f"{implementation.kernel}_{implementation.name}"
+    checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    functional, writing = (getattr(torch.ops.bandwatch, operator + s).default for s in ("", "_out"))
+    torch.library.opcheck(functional, arguments, test_utils=checks)
+    torch.library.opcheck(writing, arguments, {"out": out}, test_utils=checks)

@@ -69,6 +69,14 @@ def test_a_senseless_bound_allows_nothing(bound: float) -> None:
     assert not compare(torch.ones(3), torch.ones(3, dtype=torch.float64), bound).passed
 
 
+@pytest.mark.parametrize("value", [1.0, 3e38, math.nan, -math.inf])
+def test_no_bound_covers_a_missing_infinity(value: float) -> None:
+    expected = torch.tensor([math.inf], dtype=torch.float64)
+    for bound in (math.inf, 1e308, expected):
+        assert not compare(torch.tensor([value]), expected, bound).passed
+        assert compare(torch.tensor([math.inf]), expected, bound).passed
+
+
 def test_overflow_within_the_bound_may_be_infinite() -> None:
     expected = torch.tensor([65519.0, 65530.0], dtype=torch.float64)
     assert compare(torch.tensor([math.inf] * 2).half(), expected, 32.0).passed
