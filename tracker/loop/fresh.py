@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, Self
 from tracker.config import STORE_VARIABLE
 from tracker.errors import TrackerError, UnfitError
 from tracker.loop.idle import idle_plugins
-from tracker.loop.journal import Journal, read_journal
+from tracker.loop.journal import Journal, cut_half_line, read_journal
 from tracker.loop.processes import Running
 from tracker.loop.repository import outside_hooks
 from tracker.loop.settings import LoopSettings
@@ -81,7 +81,7 @@ class Job(NamedTuple):
     @property
     def done(self) -> bool:
         """Whether an earlier process finished it: nothing is left to be run."""
-        return read_journal(self.journal).finished is not None
+        return read_journal(self.journal).over
 
 
 @contextmanager
@@ -135,7 +135,7 @@ class PytestMeasure:
         waits = job.task.timing if waits is None else waits
         before = read_journal(job.journal)
         running = None
-        if before.finished is None:
+        if not before.over:
             running = self._run(job, before.done(), waits=waits)
         return Fresh(job, self.imports, running, waits=waits)
 
@@ -143,6 +143,7 @@ class PytestMeasure:
         folder, task, journal = job
         environment = self._environment(folder, journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
+        cut_half_line(journal)
         lists = (
             ("WANTED", task.tests),
             ("DONE", sorted(done) or None),
@@ -189,6 +190,7 @@ class PytestMeasure:
         environment |= {
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
             "BANDWATCH_JOURNAL": str(journal.resolve()),
+            "BANDWATCH_PARENT": str(os.getpid()),
             # Whatever the suite records by itself goes nowhere.
             STORE_VARIABLE: f"sqlite:///{journal.resolve().with_suffix('.scratch.db')}",
         }
@@ -254,8 +256,8 @@ def _refuse_broken(found: Journal, code: int, folder: Path, journal: Path) -> No
     if found.uncollected:
         name, reason = next(iter(found.uncollected.items()))
         raise BuildError(f"cannot collect {name or 'the suite'} in {folder.name}: {reason}")
-    if found.stopped is not None and found.stopped[1] == UnfitError.exit_code:
-        raise UnfitError(f"cannot measure: {found.stopped[0]}")
+    if found.unfit is not None:
+        raise UnfitError(f"cannot measure: {found.unfit}")
     if found.finished is None:
         if code == _USAGE:
             raise BuildError(f"cannot start pytest in {folder.name}: {_tail(log)}")

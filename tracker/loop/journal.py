@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker.collect import Collected, Collector
-from tracker.errors import RecordError
+from tracker.errors import RecordError, UnfitError
 from tracker.record import parse_json
 
 MAX_BYTES = 512 << 20
@@ -31,9 +31,10 @@ class ExpectedFailure(Phase):
 
 @dataclass(slots=True)
 class Journal:
-    """The lines by kind. `stopped` is why the session ended itself, `finished` its exit status.
+    """The lines by kind; of several processes the last counts, with the tests that others ended.
 
-    `imported` are the modules that were imported only while the tests ran.
+    `stopped` is why the session ended itself, `finished` its exit status. `imported` are the modules
+    that were imported only while the tests ran.
     """
 
     phases: list[Phase] = field(default_factory=list)
@@ -43,6 +44,27 @@ class Journal:
     stopped: tuple[str, int | None] | None = None
     finished: int | None = None
     imported: tuple[str, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be run: not where a file could not be collected or the machine
+        was unfit, which another day may mend.
+        """
+        return self.finished is not None and not self.uncollected and not self.unfit
+
+    @property
+    def unfit(self) -> str | None:
+        """Why nothing can be measured here, None where that was not said."""
+        found = self.stopped is not None and self.stopped[1] == UnfitError.exit_code
+        return self.stopped[0] if self.stopped and found else None
+
+    def begin(self) -> None:
+        """Note that a process began: what kept an earlier one from its end is not true of it."""
+        done = self.done()
+        self.phases = [phase for phase in self.phases if phase.nodeid in done]
+        self.reasons = {name: why for name, why in self.reasons.items() if name in done}
+        self.uncollected.clear()
+        self.absent, self.stopped, self.finished = (), None, None
 
     def done(self) -> frozenset[str]:
         """Return the tests that ran to the end of their tear-down."""
@@ -73,7 +95,9 @@ def read_journal(path: Path) -> Journal:
     journal = Journal()
     for line in _lines(path):
         kind = line.get("kind")
-        if kind == "phase":
+        if kind == "began":
+            journal.begin()
+        elif kind == "phase":
             _take_phase(journal, line)
         elif kind == "collected":
             journal.absent = tuple(line["absent"])
@@ -86,6 +110,15 @@ def read_journal(path: Path) -> Journal:
         elif kind == "imported":
             journal.imported = tuple(line["names"])
     return journal
+
+
+def cut_half_line(path: Path) -> None:
+    """Take away the end of a line that a crash left unfinished, before another is written to it."""
+    if not path.is_file():
+        return
+    with path.open("r+b") as file:
+        whole = file.read()
+        file.truncate(whole.rfind(b"\n") + 1)
 
 
 def _take_phase(journal: Journal, line: Mapping[str, Any]) -> None:

@@ -5,6 +5,9 @@ it imports pytest alone and takes its orders from environment variables: the jou
 two files with lists of test ids, those wanted and those done before a crash. Each line of the
 journal is one JSON object, on disk before the next test starts: a crash costs one test.
 
+The process ends with the one that started it, however that ends: nobody would read what it goes
+on to measure, and the next call measures the same meanwhile.
+
 Where it is given a descriptor too, the process waits there for its turn when everything is imported
 and collected, before anything runs: it writes a byte, then sleeps until it reads one. What earlier
 processes imported while their tests ran it imports before that, so that nobody waits for it. Nobody
@@ -13,8 +16,10 @@ waits for the interpreter to take its modules apart either: the process leaves w
 
 # ruff: noqa: INP001 - its folder is put on the path; it is in no package.
 import atexit
+import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -31,13 +36,18 @@ WANTED = "BANDWATCH_WANTED"
 DONE = "BANDWATCH_DONE"
 TURN = "BANDWATCH_TURN"
 IMPORTS = "BANDWATCH_IMPORTS"
+PARENT = "BANDWATCH_PARENT"
 _UNCALLED = 70
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # A test that measures asks for one of these; the suite's other tests are not for here.
 _MEASURING = frozenset({"gpu_benchmark", "benchmark"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the journal where one is asked for."""
+    # Taken away, as the turn is below: what this process starts has another parent.
+    if parent := os.environ.pop(PARENT, None):
+        _end_with(int(parent))
     if JOURNAL in os.environ:
         # Open as long as the process lives: the last line is written after the last hook of ours.
         file = Path(os.environ[JOURNAL]).open("a", encoding="utf-8")  # noqa: SIM115
@@ -54,6 +64,14 @@ def _names(variable: str) -> dict[str, None] | None:
     return dict.fromkeys(json.loads(Path(path).read_text("utf-8"))) if path else None
 
 
+def _end_with(parent: int) -> None:
+    """Have the system end this process when its parent ends; end it now where that has happened."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(_UNCALLED)
+
+
 class _Inside:
     def __init__(
         self, file: TextIO, wanted: dict[str, None] | None, done: dict[str, None] | None
@@ -62,6 +80,7 @@ class _Inside:
         self._wanted = wanted
         self._done = done or {}
         self._session: pytest.Session | None = None
+        self._write(kind="began")
 
     def _write(self, **line: Any) -> None:
         try:
