@@ -33,8 +33,8 @@ class ExpectedFailure(Phase):
 class Journal:
     """The lines by kind; of several processes the last counts, with the tests that others ended.
 
-    `stopped` is why the session ended itself, `finished` its exit status. `imported` are the modules
-    that were imported only while the tests ran.
+    `stopped` is why the session ended itself, `finished` its exit status. `imported` are the
+    modules that were imported only while the tests ran.
     """
 
     phases: list[Phase] = field(default_factory=list)
@@ -47,8 +47,9 @@ class Journal:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be run: not where a file could not be collected or the machine
-        was unfit, which another day may mend.
+        """Whether nothing is left to be run.
+
+        A file that cannot be collected and an unfit machine may be mended before the next call.
         """
         return self.finished is not None and not self.uncollected and not self.unfit
 
