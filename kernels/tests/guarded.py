@@ -35,9 +35,11 @@ class Guarded:
         else:
             self.tensor.copy_(values)
 
-    def poison(self) -> None:
-        """Fill with NaN: an element that nothing writes is seen."""
+    def poison(self, expected: torch.Tensor | None = None) -> None:
+        """Fill with NaN, or a number where NaN is expected: an unwritten element is always seen."""
         self.tensor.fill_(float("nan") if self.tensor.is_floating_point() else 0xDB)
+        if expected is not None:
+            self.tensor[expected.isnan()] = 7.0
 
     def intact(self) -> bool:
         """Return whether both guard zones are as they were made."""
@@ -65,6 +67,7 @@ def check(
         for value, offset in zip(values, offsets, strict=True)
     ]
     out = Guarded(expected.shape, out_dtype or values[0].dtype, device, output_offset)
+    out.poison(expected)
     told = (
         f"{implementation!r} {values[0].dtype} {list(expected.shape)} in+{list(offsets)} "
         f"out+{output_offset} {dict(parameters or {})}"

@@ -165,6 +165,30 @@ def test_nan_and_minus_zero(layout: str, device: torch.device) -> None:
         assert not found[~found.isnan()].signbit().any()
 
 
+@EVERY
+@LAYOUTS
+def test_special_values(
+    implementation: Implementation, dtype: torch.dtype, layout: str, device: torch.device
+) -> None:
+    case, (x, residual, *tables), _ = problem((3, 7, 7, 20), dtype, layout, device)
+    info = torch.finfo(dtype)
+    specials = [math.nan, math.inf, -math.inf, -0.0, info.tiny * info.eps, info.max, -info.max]
+    values = torch.tensor(specials, dtype=dtype, device=device)
+    x.view(-1)[5::300][: len(specials)] = values
+    residual.view(-1)[5::300][:3] = values[[1, 2, 0]]  # NaN and inf, inf and -inf, -inf and NaN
+    residual.view(-1)[-len(specials) :] = values
+    inputs = (x, residual, *tables)
+    expected = implementation.definition.reference(*inputs, layout=layout)
+    assert expected.isnan().sum() == 4
+    run(implementation, case, inputs, expected)
+
+
+def test_more_images_than_a_grid_has_rows(device: torch.device) -> None:
+    skip_unless_available(VECTOR, device, torch.float16)
+    for layout, shape in (("nhwc", (65_537, 1, 2, 5)), ("nchw", (65_537, 5, 1, 2))):
+        run(VECTOR, *problem(shape, torch.float16, layout, device))
+
+
 def test_arguments_that_do_not_fit_are_refused(device: torch.device) -> None:
     x = torch.ones(2, 3, 4, 5, device=device)
     five, three = torch.ones(5, device=device), torch.ones(3, device=device)

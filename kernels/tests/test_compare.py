@@ -111,3 +111,11 @@ def test_an_element_that_nothing_wrote_is_seen() -> None:
     guarded = Guarded((67,), torch.float32, torch.device("cpu"))
     guarded.tensor[:66] = 0.0
     assert not compare(guarded.tensor, torch.zeros(67, dtype=torch.float64), EXACT).passed
+
+
+def test_a_nan_that_nothing_wrote_is_seen() -> None:
+    expected = torch.tensor([1.0, math.nan, 2.0], dtype=torch.float64)
+    guarded = Guarded((3,), torch.float32, torch.device("cpu"))
+    guarded.poison(expected)
+    guarded.tensor[0], guarded.tensor[2] = 1.0, 2.0
+    assert not compare(guarded.tensor, expected, EXACT).passed

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 import torch
 
+from kernels import registry
 from kernels.implementation import Implementation
 from kernels.inputs import VECTOR_BYTES
 from kernels.tests import problems
@@ -43,6 +44,28 @@ def test_lengths_about_powers_of_two(
     for n in problems.large_lengths(device, last):
         inputs, expected, bound = values.first(n)
         check(implementation, inputs, expected, bound, parameters=values.parameters)
+
+
+@pytest.mark.parametrize(
+    "implementation",
+    [
+        pytest.param(i, id=repr(i))
+        for kernel in ("relu", "add")
+        for i in registry.implementations(kernel)
+        if i.name.startswith("cuda") and torch.float16 in i.dtypes
+    ],
+)
+def test_every_length_up_to_4099(implementation: Implementation, device: torch.device) -> None:
+    problems.skip_unless_available(implementation, device, torch.float16)
+    x = torch.randn(4099, device=device).half()
+    inputs = [x] * len(implementation.definition.inputs)
+    expected = implementation.definition.reference(*inputs).half()
+    out = torch.empty(4099 + 8, dtype=torch.float16, device=device)
+    for n in range(1, 4100):
+        out.fill_(float("nan"))
+        implementation(*(v[:n] for v in inputs), out=out[:n])
+        assert torch.equal(out[:n], expected[:n]), n
+        assert bool(out[n:].isnan().all()), n
 
 
 @PAIRS

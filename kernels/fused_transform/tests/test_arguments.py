@@ -51,6 +51,9 @@ def test_outputs_that_do_not_fit_are_refused(
     ):
         with pytest.raises(ValueError, match=r"out is .*expected \[2, 3, 5, 3\] float32 on "):
             implementation(x, out=out)
+    images = x.to(torch.uint8)  # of bytes come numbers: none is rounded or saturated to a byte
+    with pytest.raises(ValueError, match=r"out is .*uint8 on .*expected .*float32"):
+        implementation(images, out=torch.empty_like(images))
     with pytest.raises(ValueError, match=r"out is .*expected no element twice"):
         implementation(x, out=x[:1, :1].clone().expand(2, 3, 5, 3))
 

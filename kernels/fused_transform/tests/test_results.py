@@ -1,5 +1,6 @@
 """Every implementation against float64: lengths, alignments, layouts, guards and poison."""
 
+import math
 from itertools import product
 
 import pytest
@@ -141,26 +142,65 @@ def test_without_out_a_new_tensor_comes_back(
 
 
 @pairs()
+@pytest.mark.parametrize("pixels", [1, 5])
 def test_pure_colours(
-    implementation: Implementation, flavour: Flavour, device: torch.device
+    implementation: Implementation, flavour: Flavour, pixels: int, device: torch.device
 ) -> None:
     skip_unless_available(implementation, device, flavour.source)
     full = 255 if flavour.source == torch.uint8 else 1
-    x = (torch.eye(3, device=device) * full).to(flavour.source)
-    y = implementation(x, **flavour.parameters).double().cpu()
-    # Y, Cb and Cr of the ImageNet-normalised primaries, by hand: for red (1 - 0.485) / 0.229 and
-    # so on times the columns of BT.601.
-    red, green, blue = (1 - 0.485) / 0.229, (1 - 0.456) / 0.224, (1 - 0.406) / 0.225
-    off_red, off_green, off_blue = -0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225
-    luma = [
-        0.299 * red + 0.587 * off_green + 0.114 * off_blue,
-        0.299 * off_red + 0.587 * green + 0.114 * off_blue,
-        0.299 * off_red + 0.587 * off_green + 0.114 * blue,
-    ]
-    blue_difference = -0.168736 * red - 0.331264 * off_green + 0.5 * off_blue
     near = 2e-3 if flavour.target == torch.float16 else 1e-5
-    assert y[:, 0].tolist() == pytest.approx(luma, abs=near)
-    assert y[0, 1].item() == pytest.approx(blue_difference, abs=near)
+    # Y and Cb of the ImageNet-normalised colours, by hand: BT.601's columns.
+    luma, blue_difference = (0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5)
+    for colour in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1), (0, 0, 0)):
+        red, green, blue = (
+            (colour[0] - 0.485) / 0.229, (colour[1] - 0.456) / 0.224, (colour[2] - 0.406) / 0.225
+        )  # fmt: skip
+        x = torch.tensor([colour] * pixels, device=device).mul(full).to(flavour.source)
+        y = implementation(x, **flavour.parameters).double().cpu()
+        for channel, (r, g, b) in enumerate((luma, blue_difference)):
+            value = r * red + g * green + b * blue
+            assert y[:, channel].tolist() == pytest.approx([value] * pixels, abs=near)
+
+
+@pairs(implementations=(*IMPLEMENTATIONS, *OURS[-2:]), flavours=FLAVOURS[:2])
+def test_special_values_stay_in_their_pixel(
+    implementation: Implementation, flavour: Flavour, device: torch.device
+) -> None:
+    skip_unless_available(implementation, device, flavour.source)
+    info = torch.finfo(flavour.source)
+    large = 1e30 if flavour.source == torch.float32 else info.max  # fp16's products overflow it
+    specials = [math.nan, math.inf, -math.inf, -0.0, info.tiny * info.eps, large, -large]
+    x = problem_of(flavour, device).first(67 if "compile" in implementation.name else 391).x.clone()
+    values = torch.tensor(specials, dtype=x.dtype, device=device)
+    for first in (0, 29, 60):  # in the head, the body and, from the end, the tail
+        for channel in range(3):
+            x[0, 0, first + channel : first + len(specials) : 3, channel] = values[channel::3]
+    x[0, 0, -1, 0], x[0, 0, -1, 1] = math.inf, math.inf
+    expected = DEFINITION.reference(x, **flavour.parameters)
+    bound = DEFINITION.bound(flavour.case(tuple(x.shape)), (x,))
+    assert 0 < expected.isnan().any(-1).sum() < 8
+    check(implementation, [x], expected, bound, parameters=flavour.parameters)
+
+
+def test_every_byte_value(device: torch.device) -> None:
+    for flavour in FLAVOURS[2:]:
+        skip_unless_available(VECTOR, device, flavour.source)
+        x = torch.arange(256, device=device).to(torch.uint8).view(-1, 1).expand(256, 3).contiguous()
+        expected = DEFINITION.reference(x, **flavour.parameters)
+        bound = DEFINITION.bound(flavour.case((256, 3)), (x,))
+        y = VECTOR(x, **flavour.parameters)
+        assert y.dtype is flavour.target
+        assert compare(y, expected, bound).passed
+
+
+def test_more_images_than_a_grid_has_rows(device: torch.device) -> None:
+    flavour = FLAVOURS[0]
+    skip_unless_available(VECTOR, device, flavour.source)
+    x = torch.rand(65_537, 3, 6, 3, device=device)[:, :2, :5]
+    out = torch.full_like(x, math.nan, memory_format=torch.contiguous_format)
+    VECTOR(x, out=out)
+    bound = DEFINITION.bound(flavour.case(tuple(x.shape)), (x,))
+    assert compare(out, DEFINITION.reference(x), bound).passed
 
 
 @pairs(flavours=(FLAVOURS[0],))

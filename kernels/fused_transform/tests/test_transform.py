@@ -50,6 +50,15 @@ def test_the_reference_is_the_matrix_product_of_the_normalised_pixels() -> None:
     assert not torch.allclose(reference(x), ((x - mean) / std) @ matrix.T, rtol=0, atol=1e-2)
 
 
+def test_a_tiny_std_is_a_number_and_an_integer_one_is_one() -> None:
+    tiny = Transform.of([0.0], [1e-30], [[1.0, -2.0]])
+    assert tiny.coefficients == pytest.approx((1e30, -2e30, 0.0, 0.0))
+    ones = Transform.of([0, 0], [1, 1], np.array([[2, 1], [0, 3]]))
+    assert ones.std == (1.0, 1.0)
+    pixel = torch.tensor([[3, 4]], dtype=torch.uint8)
+    assert reference(pixel, transform=ones).tolist() == [[6.0, 15.0]]
+
+
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_text_and_hash_stand_for_a_transform(name: str) -> None:
     transform = PRESETS[name]
