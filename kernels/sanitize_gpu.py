@@ -151,10 +151,14 @@ def sanitize(tool: str, only: Sequence[str], jobs: int, limit_s: float = LIMIT_S
     """
     import torch
 
+    from kernels import exact
+
     if not torch.cuda.is_available():
         raise CannotRunError("no NVIDIA GPU here: compute-sanitizer has nothing to look at")
     start = time.monotonic()
     kernels = kernels_for(tool, only)
+    # A process that launches nothing is an error to the tool.
+    jobs = min(jobs, len(exact.groups(kernels)))
     parts = [
         _start(f"part {k + 1} of {jobs}", command(tool, "launch", f"{k}/{jobs}", *kernels))
         for k in range(jobs)

@@ -138,6 +138,19 @@ def test_a_planted_fault_that_the_tool_misses_is_no_clean_run(
     assert "planted fault 1: NOT FOUND" in capsys.readouterr().out
 
 
+def test_no_part_is_without_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    said = 'print(\'{"launches": 3, "wrong": []}\')'
+    monkeypatch.setattr(sanitize_gpu, "command", lambda *_: [sys.executable, "-c", said])
+    assert main(["sanitize-gpu", "none", "--only", "scale_relu", "--jobs", "6"]) == 0
+    told = capsys.readouterr().out
+    assert len(exact.groups(["scale_relu"])) == 3
+    assert "part 3 of 3: 3 launches, clean" in told
+    assert "none: 9 launches of scale_relu: clean" in told
+
+
 def test_a_run_that_takes_too_long_is_ended(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
