@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from tracker.errors import ConfigError
 from tracker.model import Case
-from tracker.verdict import Policy
+from tracker.policy import Policy
 
 _SECTION = "[tool.bandwatch.thresholds]"
 _OVERRIDE = "[[tool.bandwatch.override]]"

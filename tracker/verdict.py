@@ -10,33 +10,15 @@ from dataclasses import dataclass, replace
 from tracker.errors import ExitCode
 from tracker.evidence import Evidence, weigh
 from tracker.model import Case, Status, VerdictKind
+from tracker.policy import DEFAULT_POLICY, Policy
 from tracker.reasons import Reason, ReasonCode
 from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
+from tracker.stats.against import Standing
 from tracker.stats.compare import Comparison, runs_to_decide
 from tracker.stats.noise import Noise
 from tracker.units import percent
 
 __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What counts as a change, and how sure one must be.
-
-    `minimal_effect`: smaller changes are never called. `confidence` of the interval; with it comes
-    the share of unchanged cases that are called by chance. `suspicion`: p-value below which a case
-    that is not called is undecided, to be measured again. `resolution`: a comparison that could
-    not have shown a loss this large is undecided. `stale_after_days`: None calls no baseline stale.
-    """
-
-    minimal_effect: float = 0.005
-    confidence: float = 0.999
-    suspicion: float = 0.01
-    resolution: float = 0.5
-    min_measurements: int = 6
-    stale_after_days: float | None = 30.0
-    # Unchanged machine code makes a change of speed unlikely: ten times the evidence is asked for.
-    same_code_factor: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +81,7 @@ def _worst(codes: Iterable[ExitCode]) -> ExitCode:
 
 
 def judge(
-    base: Side | None, head: Side | None, policy: Policy = Policy(), quietness: float = 1.0
+    base: Side | None, head: Side | None, policy: Policy = DEFAULT_POLICY, quietness: float = 1.0
 ) -> Verdict:
     """Return the verdict on head against base; both of the same case, else ValueError.
 
@@ -219,7 +201,7 @@ def _conclude(
         reasons=(*obstacles, why, *notes),
         effect=decisive.bandwidth_effect,
         interval=decisive.bandwidth_interval,
-        p_value=decisive.comparison.p_value,
+        p_value=_p_value(kind, decisive.standing),
         metric=decisive.metric,
         evidence=evidence,
         noise=decisive.comparison.noise,
@@ -263,12 +245,8 @@ def _changed(
     if (moved := _clock_moved(decisive, evidence)) is not None:
         return VerdictKind.UNDECIDED, moved
     level = standing.level
-    if level is not None and c.base_runs == 1 and not level.p_value < policy.suspicion:
-        message = (
-            f"{change}, but it is the baseline's one run that stands out: head is where the "
-            f"{standing.level_runs} runs before it are"
-        )
-        return VerdictKind.NO_CHANGE, Reason(ReasonCode.ODD_BASELINE, message)
+    if level is not None and standing.lone_base and not standing.left_both:
+        return _lone_base(change, level, standing.level_runs, policy)
     if standing.stray_chance > 1 - policy.confidence:
         message = (
             f"{change}, p = {c.p_value:.1g}, but {standing.strays} of {standing.runs} earlier runs "
@@ -277,6 +255,24 @@ def _changed(
         return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
     kind = VerdictKind.REGRESSION if decisive.bandwidth_effect < 0 else VerdictKind.IMPROVEMENT
     return kind, Reason(ReasonCode.SIGNIFICANT, f"{change}, p = {c.p_value:.1g}, {_noise(c)}")
+
+
+def _lone_base(
+    change: str, level: Comparison, runs: int, policy: Policy
+) -> tuple[VerdictKind, Reason]:
+    """Return what a change against a single run is that itself left the level before it."""
+    if not level.p_value < policy.suspicion:
+        message = (
+            f"{change}, but it is the baseline's one run that stands out: head is where the "
+            f"{runs} runs before it are"
+        )
+        return VerdictKind.NO_CHANGE, Reason(ReasonCode.ODD_BASELINE, message)
+    message = (
+        f"{change}, but the baseline's one run stands out from the {runs} runs before it, and "
+        f"against those it is {percent(1 / (1 + level.effect) - 1, signed=True)}, "
+        f"p = {level.p_value:.1g}"
+    )
+    return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
 
 
 def _noise(comparison: Comparison) -> str:
@@ -336,9 +332,16 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
     return (Reason(ReasonCode.SAME_CODE, message),)
 
 
+def _p_value(kind: VerdictKind, standing: Standing) -> float:
+    changed = kind in {VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT}
+    return standing.p_value if changed else standing.comparison.p_value
+
+
 def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
     c = decisive.comparison
     if code is ReasonCode.SUSPICIOUS and c.significant:
+        if not decisive.standing.left_both:
+            return 2  # one more shows which of the runs strayed, two settle it
         return decisive.standing.runs_to_dismiss_strays(policy.confidence)
     if code is ReasonCode.SUSPICIOUS:
         return runs_to_decide(c, policy.confidence)

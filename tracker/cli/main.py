@@ -3,60 +3,88 @@
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from pkgutil import iter_modules
 from types import MappingProxyType
 
 import click
 
 import tracker.cli
-from tracker.config import redact
 from tracker.errors import ExitCode, TrackerError
-from tracker.report.escape import plain
 
 INTERRUPTED = 130
-# In the order of a user's first day; every other module of this package with a command follows.
-# Loaded only when asked for, so that `bandwatch --version` needs no database and no pandas.
-_FIRST: Mapping[str, str] = MappingProxyType(
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+_TAKEN = frozenset({"import", "list"})
+# Each command's line in the help, in the order of a user's first day. A module is loaded only when
+# its command is asked for, so that neither `--version` nor `--help` needs a database.
+COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "record": "record",
-        "check": "check",
-        "compare": "compare",
-        "history": "history",
-        "list": "list_",
-        "doctor": "doctor",
-        "demo": "demo",
-        "dashboard": "dashboard",
+        "record": "Put record files into the store.",
+        "check": "Judge a run against its baseline; the exit code says how.",
+        "compare": "Judge run B against run A.",
+        "history": "Show one case over commits.",
+        "list": "Show the runs or the cases that the store holds.",
+        "doctor": "Say what can be measured here and what is missing.",
+        "demo": "Look around with recorded runs of a real GPU.",
+        "dashboard": "Serve the dashboard on the store.",
+        "ab": "Measure two commits in turns until they are told apart.",
+        "backfill": "Measure commits that the store lacks.",
+        "bisect": "Find the commit that changed one case's speed.",
+        "ci": "Measure, record, judge and report, as CI does.",
+        "db": "Keep a store: info, upgrade, check, copy, backup, prune.",
+        "evaluate": "Measure how often the decisions err.",
+        "export": "Write results as a file for other tools.",
+        "import": "Put other tools' results into the store.",
+        "init": "Make another repository ready: settings, workflow, example.",
+        "notify": "Tell the team of change points, each once.",
+        "triage": "Decide on change points; waive cases.",
     }
 )
-_NO_COMMANDS = frozenset({"main", "options"})
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the modules of this package: `list_` is `list`, `a_b` is `a-b`."""
+    """A group whose commands are modules of this package; one that Python has ends in `_`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, the common ones first."""
         del ctx
-        return [name for name, module in _modules().items() if _command_of(module) is not None]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, or None."""
         del ctx
-        module = _modules().get(cmd_name)
-        return None if module is None else _command_of(module)
+        if cmd_name not in COMMANDS:
+            return None
+        module = f"{cmd_name}_" if cmd_name in _TAKEN else cmd_name
+        with _one_thread():
+            found = import_module(f"{tracker.cli.__name__}.{module}").command
+        if not isinstance(found, click.Command):
+            raise TypeError(f"{module}.command is {found!r}, expected a command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without loading them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-def _modules() -> dict[str, str]:
-    names = sorted(module.name for module in iter_modules(tracker.cli.__path__))
-    others = {name.rstrip("_").replace("_", "-"): name for name in names if name[0] != "_"}
-    return {**_FIRST, **{k: v for k, v in others.items() if v not in _NO_COMMANDS}}
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let NumPy's and SciPy's linear algebra start no threads while they are loaded.
 
-
-def _command_of(module: str) -> click.Command | None:
-    found = getattr(import_module(f"{tracker.cli.__name__}.{module}"), "command", None)
-    return found if isinstance(found, click.Command) else None
+    To start them takes a tenth of a second of processor time, and our vectors need none. What a
+    command starts later does not inherit this.
+    """
+    if _BLAS_THREADS in os.environ:
+        yield
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_BLAS_THREADS]
 
 
 @click.group(
@@ -102,6 +130,9 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _fail(message: str, code: int, *, debug: bool) -> int:
+    from tracker.config import redact
+    from tracker.report.escape import plain
+
     if debug:
         traceback.print_exc()
     try:

@@ -11,7 +11,6 @@ import click
 from tracker.config import STORE_VARIABLE, load_config
 from tracker.report.document import Document
 from tracker.report.formats import Format, write
-from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
 
 
 def report_command(function: Callable[..., Document]) -> Callable[..., int]:
@@ -55,6 +54,9 @@ def emit(document: Document, form: Format) -> int:
 
 def row_limit(form: Format, *, everything: bool) -> int | None:
     """Return above how many rows a report for people hides the unchanged ones."""
+    # Late: what shows verdicts loads the statistics behind them.
+    from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
+
     if everything:
         return None
     return TEXT_LIMIT if form is Format.TEXT else COMMENT_LIMIT

@@ -7,7 +7,6 @@ from math import pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
 
 from tracker.model import Summary
 
@@ -78,6 +77,9 @@ def _log_median(measurements: tuple[float, ...]) -> LogMedian:
 @lru_cache(maxsize=256)
 def _weights(n: int) -> Array:
     """Return the share of resamples whose median is each of `n` sorted values."""
+    # Late: to summarise a sample takes no SciPy, which is slow to load.
+    from scipy.special import betainc
+
     edges = betainc((n + 1) / 2, (n + 1) / 2, np.linspace(0.0, 1.0, n + 1))
     weights: Array = np.diff(edges)
     weights.flags.writeable = False

@@ -1,16 +1,20 @@
 """The command as a whole: help for everything, one line for every failure, examples that run."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import click
 import pytest
 
-from tracker.cli.main import cli, main
+import tracker.cli
+from tracker.cli.main import COMMANDS, cli, main
 from tracker.tests.cli.conftest import Command
 
 _EXAMPLE = re.compile(r"^\s*Example: (bandwatch .+)$", re.MULTILINE)
@@ -155,12 +159,58 @@ def test_help_and_version_exit_0(bandwatch: Command) -> None:
     assert "Exit codes: 0 no regression, 1 regression" in " ".join(bandwatch("--help").out.split())
 
 
-def test_help_loads_no_database(project: Path) -> None:
-    code = (
-        "import sys; from tracker.cli.main import main; main(['--version']);"
-        "sys.exit('alembic' in sys.modules or 'pandas' in sys.modules)"
+def test_the_help_tells_of_each_command_what_the_command_says(bandwatch: Command) -> None:
+    modules = {module.name for module in iter_modules(tracker.cli.__path__)}
+    loaded = {name: import_module(f"tracker.cli.{name}") for name in sorted(modules - {"main"})}
+    said = {
+        name.rstrip("_"): module.command.short_help
+        for name, module in loaded.items()
+        if isinstance(getattr(module, "command", None), click.Command)
+    }
+    assert said == dict(COMMANDS)
+    lines = [" ".join(line.split()) for line in bandwatch("--help").out.splitlines()]
+    assert all(f"{name} {told}" in lines for name, told in COMMANDS.items())
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--version"], {"sqlalchemy", "numpy", "rich"}),
+        (["--help"], {"sqlalchemy", "numpy", "rich"}),
+        (["list"], {"sqlalchemy.orm", "scipy", "alembic"}),
+        (["history", "relu"], {"sqlalchemy.orm", "scipy", "alembic"}),
+        (["check"], {"sqlalchemy.orm", "scipy.stats", "alembic", "pandas"}),
+        (["compare", "latest"], {"sqlalchemy.orm", "scipy.stats", "alembic", "pandas"}),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(arguments: list[str], unwanted: set[str]) -> None:
+    code = f"""
+import sys
+from tracker.cli.main import main
+main({arguments!r})
+print(*sorted({unwanted!r} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert done.stderr == "\n"
+
+
+def test_what_a_command_starts_may_use_all_processors(
+    bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = "OPENBLAS_NUM_THREADS"
+    monkeypatch.delenv(variable, raising=False)
+    bandwatch("list", "--help")
+    assert variable not in os.environ
+    monkeypatch.setenv(variable, "3")
+    bandwatch("list", "--help")
+    assert os.environ[variable] == "3"
 
 
 def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -> None:
