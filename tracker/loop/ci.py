@@ -19,7 +19,7 @@ from tracker.errors import (
     TrackerError,
     UnfitError,
 )
-from tracker.lineage import line_of
+from tracker.lineage import fork_of, line_of
 from tracker.loop.ab import Bench, Contest, compare_commits
 from tracker.loop.durations import counted
 from tracker.loop.fresh import MeasureError, Task
@@ -32,7 +32,7 @@ from tracker.loop.worktrees import BuildError, build
 from tracker.merge_base import base_of, line_from
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
 from tracker.occasion import AGAIN
-from tracker.queries import candidates, find_run, load_run
+from tracker.queries import ancestors, candidates, find_run, load_run
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
 from tracker.store import Store
@@ -119,8 +119,10 @@ def _steps(plan: Plan, shop: Workshop) -> None:
     if (reason := shop.fit()) is not None:
         raise UnfitError(f"cannot measure here: {reason}; see bandwatch doctor")
     if not session.has("built"):
-        progress("building")
-        build(shop.config.root, shop.bench.trees.settings, shop.bench.folder / "build.log")
+        settings = shop.bench.trees.settings
+        if settings.build:
+            progress("building")
+        build(shop.config.root, settings, shop.bench.folder / "build.log")
         session.note("built")
     if not session.has("ancestors"):
         session.note("ancestors", shas=list(_line(shop)))
@@ -146,12 +148,27 @@ def _line(shop: Workshop) -> Sequence[str]:
     return line_from(base, root) if base else line_of(checkout, root) or ()
 
 
+def _known_line(store: Store, shop: Workshop, line: Sequence[str]) -> Sequence[str]:
+    """Return the line with what the store knows of it, where a shallow clone does not."""
+    checkout = shop.checkout
+    if not checkout.shallow or checkout.commit is None:
+        return line
+    # A shallow clone has the oldest commit's own words of its parents, not them.
+    fork = fork_of(checkout)
+    oldest = git.commit(line[-1], shop.config.root) if line and not fork else checkout.commit
+    starts = (fork,) if fork else oldest.parents
+    known = [sha for start in (*line, *starts) for sha in (start, *ancestors(store, start))]
+    whole = tuple(dict.fromkeys(known))
+    shop.session.note("ancestors", shas=list(whole))
+    return whole
+
+
 def _line_with_results(
     store: Store, shop: Workshop, heads: Sequence[Run], line: Sequence[str]
 ) -> Sequence[str]:
     """Return the line, or that of all ancestors where a merge base's has no result."""
     whole = line_of(shop.checkout, shop.config.root) or ()
-    if tuple(whole) == tuple(line) or any(
+    if set(whole) <= set(line) or any(
         _candidates(store, head, line, shop.checkout, own=False) for head in heads
     ):
         return line
@@ -210,12 +227,13 @@ def _keep_baseline(shop: Workshop) -> None:
         return
     try:
         with Store.open(shop.config.store.url, read_only=True) as store:
+            line = _known_line(store, shop, line)
             line = _line_with_results(store, shop, heads, line)
             for head in heads:
                 for run_id in _candidates(store, head, line, shop.checkout):
                     found[run_id] = load_run(store, run_id)
             keep_waivers(session, store)
-    except StoreError as error:
+    except (StoreError, GitError) as error:
         session.note("problem", text=f"no baseline from the store: {error}")
     session.keep("base", found.values())
 
@@ -344,20 +362,21 @@ def _other_side(plan: Plan, shop: Workshop) -> str | None:
     """Return the commit to compare with in turns, built; None where that cannot be done."""
     if not plan.turns:
         return None
-    commit = shop.checkout.commit
+    checkout, commit = shop.checkout, shop.checkout.commit
     problem = None
     if commit is None:
         problem = "outside a git checkout there is no other commit"
-    elif shop.checkout.dirty:
+    elif checkout.dirty:
         problem = "uncommitted changes cannot be checked out beside the base"
     else:
         try:
-            base = find_base(plan.base, shop.checkout, shop.config.root)
+            base = find_base(plan.base, checkout, shop.config.root)
             for sha in (base, commit.sha):
                 shop.bench.progress(f"building {sha[:12]}")
                 shop.bench.trees.at(sha)
         except (GitError, BuildError) as error:
-            problem = str(error)
+            where = "; this clone is shallow: fetch its whole history" if checkout.shallow else ""
+            problem = f"{error}{where}"
         else:
             return base
     shop.session.note("problem", text=f"not compared in turns: {problem}")

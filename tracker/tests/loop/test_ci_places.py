@@ -32,12 +32,62 @@ def test_a_shallow_clone_is_measured_and_says_what_it_cannot_know(
     assert outcomes() == {"relu": "no change", "add": "no change"}
 
 
+def test_a_shallow_clone_is_judged_by_what_the_store_knows_of_its_ancestors(
+    baseline: Path,
+    no_processes: FakeMeasure,
+    bandwatch: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = f"sqlite:///{baseline}/.bandwatch/bandwatch.db"
+    measured = fake.git(baseline, "rev-parse", "main~3")
+    for depth, commit in ((1, "main~2"), (2, "main~1")):
+        clone = tmp_path / f"clone-{depth}"
+        fake.git(baseline, "branch", "--force", "tip", commit)
+        words = ("clone", "--quiet", f"--depth={depth}", "--branch=tip", baseline.as_uri())
+        fake.git(tmp_path, *words, str(clone))
+        monkeypatch.chdir(clone)
+        assert bandwatch("ci", "--no-record", "--store", store).code == 1
+        assert outcomes()["relu"] == "regression"
+        assert measured[:12] in report()["tables"]["verdicts"][0]["baseline"]
+
+
+def test_a_pull_request_in_a_shallow_clone_is_judged_against_its_base(
+    baseline: Path,
+    no_processes: FakeMeasure,
+    bandwatch: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = f"sqlite:///{baseline}/.bandwatch/bandwatch.db"
+    base = fake.git(baseline, "rev-parse", "HEAD")
+    fake.git(baseline, "switch", "--quiet", "--create", "feature")
+    head = fake.commit(baseline, "Try", {fake.SPEEDS: json.dumps({"relu": 1.1, "add": 1.0})})
+    fake.git(baseline, "switch", "--quiet", "--create", "tip", base)
+    fake.git(baseline, "merge", "--quiet", "--no-ff", "-m", "Merge", "feature")
+    clone = tmp_path / "clone"
+    words = ("clone", "--quiet", "--depth=1", "--branch=tip", baseline.as_uri(), str(clone))
+    fake.git(tmp_path, *words)
+    fake.git(clone, "switch", "--quiet", "--detach")
+    pull = {"head": {"sha": head}, "base": {"sha": base}}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": pull}))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
+    monkeypatch.chdir(clone)
+    assert bandwatch("ci", "--no-record", "--store", store).code == 1
+    assert outcomes() == {"relu": "regression", "add": "no change"}
+    assert base[:12] in report()["tables"]["verdicts"][0]["baseline"]
+
+
 def test_turns_in_a_shallow_clone_are_left_out_and_it_is_said(
     shallow: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
     answer = bandwatch("ci", "--ab")
     assert answer.code == 0
-    assert "not compared in turns" in answer.out
+    told = " ".join(answer.out.split())
+    assert "not compared in turns" in told
+    assert "this clone is shallow: fetch its whole history" in told
 
 
 def test_a_merge_commit_is_judged_against_the_main_line(
