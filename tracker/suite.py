@@ -7,14 +7,13 @@ holds among all cases; one that would hold alone is undecided and is to be measu
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from tracker.errors import ExitCode
 from tracker.model import Case, VerdictKind
 from tracker.reasons import Reason, ReasonCode
-from tracker.stats.against import Standing, alike
+from tracker.stats.against import Standing
 from tracker.stats.compare import runs_to_decide
 from tracker.stats.fdr import threshold
+from tracker.stats.tails import Tails
 from tracker.verdict import Verdict, exit_code
 
 # The chance that a run of an unchanged suite calls anything.
@@ -53,8 +52,7 @@ def settle(verdicts: Sequence[Verdict], rate: float = SUITE_RATE) -> SuiteVerdic
     """Return a suite's verdicts with false discovery controlled over all of them.
 
     Regressions and improvements whose p-value does not stand among the suite's become undecided.
-    Where earlier runs of any cases strayed as far as a change goes, it is at least as likely as
-    they are frequent.
+    A change is at least as likely as it is that earlier runs, of whatever case, strayed as far.
     """
     verdicts = _with_strays(verdicts)
     tested = [v.p_value for v in verdicts if v.p_value is not None]
@@ -72,18 +70,15 @@ def settle(verdicts: Sequence[Verdict], rate: float = SUITE_RATE) -> SuiteVerdic
 def _with_strays(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts, changes no less probable than the strays among all earlier runs."""
     standings = [_standing(verdict) for verdict in verdicts]
-    known = [standing for standing in standings if standing is not None]
-    runs = sum(standing.runs for standing in known)
-    strays = np.array([d for standing in known for d in standing.stray_distances])
-    if not strays.size:
+    if not any(verdict.kind in _CHANGES for verdict in verdicts):
         return list(verdicts)
+    tails = Tails([standing for standing in standings if standing is not None])
     found = []
     for verdict, standing in zip(verdicts, standings, strict=True):
         if standing is None or verdict.kind not in _CHANGES or verdict.p_value is None:
             found.append(verdict)
             continue
-        share = alike(strays, standing.distance) / runs
-        chance = share**standing.comparison.head_runs
+        chance = tails.least_chance(standing)
         found.append(replace(verdict, p_value=max(verdict.p_value, chance)))
     return found
 
@@ -91,8 +86,7 @@ def _with_strays(verdicts: Sequence[Verdict]) -> list[Verdict]:
 def _standing(verdict: Verdict) -> Standing | None:
     """Return how what decided stands to its level; None where the monitor did."""
     evidence = next((e for e in verdict.evidence if e.metric == verdict.metric), None)
-    known = evidence is not None and evidence.standing.runs > 0 and verdict.since is None
-    return evidence.standing if evidence is not None and known else None
+    return evidence.standing if evidence is not None and verdict.since is None else None
 
 
 def _nothing() -> Reason:

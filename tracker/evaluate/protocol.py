@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from tracker.evaluate.noises import Noise
 from tracker.model import VerdictKind
-from tracker.stats.against import against, alike
+from tracker.stats.against import against, pasts_of
 from tracker.stats.change_point import ChangePoint, history, revise
 from tracker.stats.compare import CONFIDENCE
 from tracker.stats.fdr import discoveries
@@ -24,13 +24,12 @@ from tracker.stats.noise import PRIOR_RUNS
 from tracker.stats.noise import Noise as Expected
 from tracker.stats.shift import scan
 from tracker.stats.summary import LogMedian
+from tracker.stats.tails import Tails
 from tracker.suite import SUITE_RATE
-from tracker.verdict import Policy
 
 YOUNG, OLD, PAST, WITHIN = 20, 100, 40, 5
 LEVEL, SHARE = 100.0, 0.01
 CASES = 200
-SUSPICION = Policy().suspicion
 _ALARMS = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
@@ -172,9 +171,9 @@ def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple
     expected = Expected(SHARE, PRIOR_RUNS, "prior")
     wrong = hit = 0
     for _ in range(count):
-        rows = values(noise(rng, CASES, YOUNG + 1))
-        rows[0, -1] *= 1 - drop
-        calls = _called(-np.log(rows), expected)
+        costs = -SHARE * noise(rng, CASES, YOUNG + 1)
+        costs[0, -1] -= np.log1p(-drop)
+        calls = _called(costs, expected)
         hit += bool(calls[0])
         wrong += bool(calls[1:].any())
     return wrong / count, hit / count
@@ -182,21 +181,17 @@ def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple
 
 def _called(costs: Array, expected: Expected) -> npt.NDArray[np.bool_]:
     """Return which rows the gate calls at their last run, false discovery held over all rows."""
-    found = []
-    for row in costs:
-        seen = [LogMedian(float(cost), 0.0, 0.0, 1) for cost in row]
-        found.append(against([seen[-2]], [seen[-1]], seen[:-2], noise=expected))
-    strays = np.array([d for standing in found for d in standing.stray_distances])
-    runs = max(1, sum(standing.runs for standing in found))
+    seen = [[LogMedian(float(cost), 0.0, 0.0, 1) for cost in row] for row in costs]
+    pasts = pasts_of([runs[:-2] for runs in seen])
+    found = [
+        against([runs[-2]], [runs[-1]], past, noise=expected)
+        for runs, past in zip(seen, pasts, strict=True)
+    ]
+    tails = Tails(found)
+    changed = [f.left_both and f.stray_chance <= 1 - CONFIDENCE for f in found]
     chances = [
-        max(f.comparison.p_value, alike(strays, f.distance) / runs if f.runs else 0.0)
-        for f in found
+        max(f.p_value, tails.least_chance(f)) if called else f.comparison.p_value
+        for f, called in zip(found, changed, strict=True)
     ]
-    calls = [
-        f.comparison.significant
-        and not (f.level is not None and f.level.p_value >= SUSPICION)
-        and f.stray_chance <= 1 - CONFIDENCE
-        for f in found
-    ]
-    held: npt.NDArray[np.bool_] = np.array(calls) & discoveries(chances, SUITE_RATE)
+    held: npt.NDArray[np.bool_] = np.array(changed) & discoveries(chances, SUITE_RATE)
     return held

@@ -7,7 +7,7 @@ stray from it move nothing, and are remembered: what strayed before may stray ag
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import ceil, log
+from math import ceil, copysign, inf, log, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,12 @@ _ALIKE = 0.7
 class Standing:
     """Head against base, and what the runs before base add.
 
-    `level_runs` is how many of these form the level that base belongs to, 0 without one. `level` is
-    head against that level alone where base does not belong to it. `strays` of the level's `runs`
-    lie about as far from it as head, on its side; `stray_chance` is how likely head's runs are all
-    of that kind, 0 without strays. `distance` of head and `stray_distances` are from the level, in
-    standard deviations of one run.
+    `level_runs` is how many of these form the level before, 0 without one. `level` is head against
+    that level alone where base does not belong to it. `strays` of the level's `runs` lie about as
+    far from it as head, on its side; `stray_chance` is how likely head's runs are all of that kind,
+    0 without strays. `distance` of head is in standard deviations of one run more: from the level,
+    or from base where there is no level or several runs of base left it. `newest` is the level of
+    the runs before base, None without one, and `prior` the noise that was expected before any.
     """
 
     comparison: Comparison
@@ -45,7 +46,33 @@ class Standing:
     runs: int = 0
     stray_chance: float = 0.0
     distance: float = 0.0
-    stray_distances: tuple[float, ...] = ()
+    newest: "Newest | None" = None
+    prior: Noise | None = None
+
+    @property
+    def lone_base(self) -> bool:
+        """Whether base is a single run that is not of the level before it."""
+        return self.level is not None and self.comparison.base_runs == 1
+
+    @property
+    def by_level(self) -> bool:
+        """Whether head is held against the level of the runs before base."""
+        return self.level_runs > 0 and (self.level is None or self.lone_base)
+
+    @property
+    def p_value(self) -> float:
+        """How surprising head is: beside a lone base, by what surprises less, base or the level."""
+        if self.level is None or not self.lone_base:
+            return self.comparison.p_value
+        return max(self.comparison.p_value, self.level.p_value)
+
+    @property
+    def left_both(self) -> bool:
+        """Whether head left base and, beside a lone base, the level before it the same way."""
+        c, level = self.comparison, self.level
+        if level is None or not self.lone_base:
+            return c.significant
+        return c.significant and level.significant and c.effect * level.effect > 0
 
     def runs_to_dismiss_strays(self, confidence: float) -> int:
         """Return how many more runs of head as far out would make strays no explanation."""
@@ -134,32 +161,49 @@ def against(
         learned = learn_elsewhere(noise, [_values(level.runs) for level in past.elsewhere])
         learned = learn_from_steps(learned, [run.value for run in past.runs])
         comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
-        return Standing(comparison)
+        return _from_base(Standing(comparison), base, head)
     level = newest.runs
     if _off_level(base, level, noise):
-        known = learn(noise, _values(level))
-        comparison = compare_runs(base, head, noise=known, confidence=confidence, extra=extra)
-        other = compare_runs(level, head, noise=noise, confidence=confidence, extra=extra)
-        return Standing(comparison, other, len(level))
+        other = learn(noise, _values(level))
+        comparison = compare_runs(base, head, noise=other, confidence=confidence, extra=extra)
+        alone = compare_runs(level, head, noise=noise, confidence=confidence, extra=extra)
+        found = Standing(comparison, alone, len(level), newest=newest, prior=noise)
+        if not found.lone_base:
+            return _from_base(found, base, head)
+        return _from_level(found, newest, head, alone.noise.sigma)
     both = (*level, *base)
     comparison = compare_runs(both, head, noise=noise, confidence=confidence, extra=extra)
-    return _with_strays(Standing(comparison, None, len(level)), newest, head)
+    found = Standing(comparison, None, len(level), newest=newest, prior=noise)
+    return _from_level(found, newest, head, comparison.noise.sigma)
 
 
-def _with_strays(standing: Standing, newest: Newest, head: Sequence[LogMedian]) -> Standing:
+def _from_base(
+    standing: Standing, base: Sequence[LogMedian], head: Sequence[LogMedian]
+) -> Standing:
+    shift = float(_values(head).mean() - _values(base).mean())
+    return replace(standing, distance=_in_units(shift, standing.comparison.noise.sigma, len(base)))
+
+
+def _from_level(
+    standing: Standing, newest: Newest, head: Sequence[LogMedian], sigma: float
+) -> Standing:
     level = float(_values(newest.runs).mean())
     shift = float(_values(head).mean()) - level
     count = alike(newest.strays - level, shift)
     runs = len(newest.runs) + newest.strays.size
-    sigma = standing.comparison.noise.sigma
     return replace(
         standing,
         strays=count,
         runs=runs,
         stray_chance=((count + 1) / (runs + 1)) ** len(head) if count else 0.0,
-        distance=shift / sigma,
-        stray_distances=tuple(((newest.strays - level) / sigma).tolist()),
+        distance=_in_units(shift, sigma, len(newest.runs)),
     )
+
+
+def _in_units(shift: float, sigma: float, runs: int) -> float:
+    """Return a shift in what is expected of one run more beside the mean of so many."""
+    expected = sigma * sqrt(1 + 1 / runs)
+    return shift / expected if expected > 0 else copysign(inf, shift) if shift else 0.0
 
 
 def alike(strays: Array, shift: float) -> int:
