@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from kernels import registry
+from kernels.cases import Case
+from kernels.compare import compare
 from kernels.implementation import Implementation
 
 pytestmark = [
@@ -43,7 +45,7 @@ def pattern(n: int, dtype: torch.dtype) -> torch.Tensor:
     "implementation",
     [
         pytest.param(i, id=repr(i))
-        for kernel in ("relu", "scale_relu")
+        for kernel in ("relu", "scale_relu", "silu")
         for i in registry.implementations(kernel)
         if torch.float16 in i.dtypes and i.name != "torch_compile"
     ],
@@ -54,11 +56,16 @@ def test_unary_kernels_beyond_32_bits(implementation: Implementation, n: int, of
     x = pattern(n + offset, torch.float16)[offset:]
     out = torch.full_like(x, float("nan"))
     implementation(x, out=out)
+    definition = implementation.definition
+    case = Case(implementation.kernel, "float16", (n,))
     for window in windows(n):
-        expected = implementation.definition.reference(
-            x[window], **implementation.definition.parameters
+        part = x[window]
+        outcome = compare(
+            out[window],
+            definition.reference(part, **definition.parameters),
+            definition.bound(case, (part,)),
         )
-        assert torch.equal(out[window], expected.half()), window
+        assert outcome.passed, f"{window}: {outcome.detail}"
     assert not out.isnan().any()
     del x, out
     torch.cuda.empty_cache()
@@ -117,5 +124,39 @@ def test_conversion_beyond_32_bits() -> None:
     registry.get("convert", "cuda_vector")(x, out=out, to="float32")
     for window in windows(n):
         assert torch.equal(out[window], x[window].float()), window
+    del x, out
+    torch.cuda.empty_cache()
+
+
+@pytest.mark.parametrize(
+    "implementation",
+    [
+        pytest.param(i, id=repr(i))
+        for i in registry.implementations("fused_transform")
+        if not i.name.startswith("torch")
+    ],
+)
+def test_fused_transform_beyond_32_bits(implementation: Implementation) -> None:
+    pixels = (1 << 32) // 3 + 17
+    need(3 * 3 * pixels)
+    torch.cuda.empty_cache()
+    x = pattern(3 * pixels, torch.uint8).view(pixels, 3)
+    out = torch.full((pixels, 3), float("nan"), dtype=torch.float16, device="cuda")
+    case = Case(
+        "fused_transform",
+        "uint8",
+        (pixels, 3),
+        parameters={"transform": "imagenet_ycbcr_255", "dtype": "float16"},
+    )
+    implementation(x, out=out, **case.parameters)
+    for window in windows(3 * pixels):
+        part = slice(window.start // 3, window.stop // 3)
+        outcome = compare(
+            out[part],
+            implementation.definition.reference(x[part], **case.parameters),
+            implementation.definition.bound(case, (x[part],)),
+        )
+        assert outcome.passed, f"{part}: {outcome.detail}"
+    assert not out.isnan().any()
     del x, out
     torch.cuda.empty_cache()
