@@ -19,10 +19,10 @@ from tracker.store.upgrading import store_info, upgrade_store
 from tracker.units import size
 
 TABLE_COLUMNS = (
-    Column("table", "table", Kind.CODE),
+    Column("table", "table", Kind.ID),
     Column("rows", "rows", Kind.NUMBER),
 )
-COPY_COLUMNS = (*TABLE_COLUMNS, Column("sha256", "sha256", Kind.CODE, drop=1))
+COPY_COLUMNS = (*TABLE_COLUMNS, Column("sha256", "sha256", Kind.ID, drop=1))
 FINDING_COLUMNS = (Column("finding", "finding", Kind.TEXT),)
 
 

@@ -14,15 +14,15 @@ from tracker.store import Store
 # Shown only where there is one.
 ORPHAN = Column("left_git", None)
 RUN_COLUMNS = (
-    Column("run", "run", Kind.CODE),
-    Column("started_at", "started (UTC)", Kind.WORD, show_moment),
+    Column("run", "run", Kind.ID),
+    Column("started_at", "started (UTC)", Kind.WORD, show_moment, drop=1),
     Column("commit", "commit", Kind.WORD, show_sha),
-    Column("branch", "branch", Kind.CODE, drop=2),
-    Column("dirty", "changed", Kind.WORD, drop=4),
-    Column("gpu_model", "GPU model", Kind.TEXT),
-    Column("results", "results", Kind.NUMBER, drop=1),
-    Column("complete", "complete", Kind.WORD, drop=3),
-    Column("subject", "subject", Kind.TEXT, drop=5),
+    Column("branch", "branch", Kind.CODE, drop=4),
+    Column("dirty", "changed", Kind.WORD, drop=6),
+    Column("gpu_model", "GPU model", Kind.TEXT, drop=2),
+    Column("results", "results", Kind.NUMBER, drop=3),
+    Column("complete", "complete", Kind.WORD, drop=5),
+    Column("subject", "subject", Kind.TEXT, drop=7),
     ORPHAN,
     *(Column(key, None) for key in ("device", "environment", "demo", "command", "notes")),
 )

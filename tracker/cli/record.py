@@ -15,7 +15,7 @@ from tracker.report.formats import Format
 from tracker.store import RecordOutcome, Store
 
 COLUMNS = (
-    Column("run", "run", Kind.CODE),
+    Column("run", "run", Kind.ID),
     Column("outcome", "outcome", Kind.WORD),
     Column("results", "results", Kind.NUMBER),
     Column("revision", "revision", Kind.NUMBER),

@@ -28,7 +28,12 @@ class Kind(StrEnum):
     TEXT = "text"
     WORD = "word"
     CODE = "code"
+    ID = "id"  # code that stays on one line, however long: people copy it
     NUMBER = "number"
+
+
+CODES = frozenset({Kind.CODE, Kind.ID})
+WRAPPING = frozenset({Kind.CODE, Kind.TEXT})
 
 
 def show_plain(value: Value) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tracker.errors import ConfigError
-from tracker.report.document import Document, Kind, Row, Table, Tone
+from tracker.report.document import CODES, Document, Row, Table, Tone
 from tracker.report.escape import command_message, command_property, plain
 from tracker.report.markdown import SUMMARY_LIMIT, to_markdown
 
@@ -63,12 +63,8 @@ def step_outputs(document: Document) -> str:
 
 def _annotation(table: Table, row: Row) -> str:
     columns = table.headed()
-    title = next(
-        (c.show(row.values.get(c.key)) for c in columns if c.kind is Kind.CODE), table.name
-    )
-    rest = [
-        f"{c.heading} {c.show(row.values.get(c.key))}" for c in columns if c.kind is not Kind.CODE
-    ]
+    title = next((c.show(row.values.get(c.key)) for c in columns if c.kind in CODES), table.name)
+    rest = [f"{c.heading} {c.show(row.values.get(c.key))}" for c in columns if c.kind not in CODES]
     message = command_message("; ".join([*rest, *(note.text for note in row.footnotes)]))
     place = ""
     if row.place:

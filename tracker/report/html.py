@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape as entities
 from types import MappingProxyType
 
-from tracker.report.document import Column, Document, Kind, Row, Table, Tone
+from tracker.report.document import CODES, Column, Document, Kind, Row, Table, Tone
 from tracker.report.escape import plain
 from tracker.report.footnotes import Footnotes
 
@@ -93,7 +93,7 @@ def _row(row: Row, columns: tuple[Column, ...], footnotes: Footnotes) -> str:
 
 
 def _cell(column: Column, text: str) -> str:
-    shown = f"<code>{_text(text)}</code>" if column.kind is Kind.CODE else _text(text)
+    shown = f"<code>{_text(text)}</code>" if column.kind in CODES else _text(text)
     return f"<td{_class(column)}>{shown}</td>"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracker.report.document import Column, Document, Kind, Row, Table, Tone
+from tracker.report.document import CODES, Column, Document, Kind, Row, Table, Tone
 from tracker.report.escape import code, prose
 from tracker.report.footnotes import Footnotes
 
@@ -88,7 +88,7 @@ def _cells(row: Row, columns: tuple[Column, ...], footnotes: Footnotes) -> list[
 
 
 def _cell(column: Column, text: str) -> str:
-    return code(text) if column.kind is Kind.CODE else prose(text) or " "
+    return code(text) if column.kind in CODES else prose(text) or " "
 
 
 def _line(cells: list[str]) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tracker.report.document import Column, Document, Kind, Row, Table, Tone
+from tracker.report.document import WRAPPING, Column, Document, Kind, Row, Table, Tone
 from tracker.report.escape import plain
 from tracker.report.footnotes import Footnotes
 
@@ -92,7 +92,7 @@ def _grid(rows: tuple[Row, ...], columns: tuple[Column, ...], footnotes: Footnot
         grid.add_column(
             Text(column.heading or ""),
             justify="right" if column.kind is Kind.NUMBER else "left",
-            no_wrap=column.kind in {Kind.NUMBER, Kind.WORD},
+            no_wrap=column.kind not in WRAPPING,
             overflow="fold",
         )
     for row in rows:
@@ -107,8 +107,9 @@ def _grid(rows: tuple[Row, ...], columns: tuple[Column, ...], footnotes: Footnot
 def _fitting(rows: tuple[Row, ...], columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
     """Return the columns without those that leave no room for the names."""
     kept = list(columns)
+    marks = _MARKS_WIDTH if any(row.footnotes for row in rows) else 0
     while True:
-        fixed = sum(_width(rows, column) for column in kept) + _GAP * len(kept) + _MARKS_WIDTH
+        fixed = sum(_width(rows, column) for column in kept) + _GAP * (len(kept) - 1) + marks
         droppable = [column for column in kept if column.drop]
         if fixed <= width or not droppable:
             return tuple(kept)
@@ -118,8 +119,7 @@ def _fitting(rows: tuple[Row, ...], columns: tuple[Column, ...], width: int) -> 
 def _width(rows: tuple[Row, ...], column: Column) -> int:
     cells = [cell_len(plain(column.show(row.values.get(column.key)))) for row in rows]
     widest = max([cell_len(column.heading or ""), *cells])
-    wraps = column.kind in {Kind.CODE, Kind.TEXT}
-    return min(widest, _LEAST_CODE_WIDTH) if wraps else widest
+    return min(widest, _LEAST_CODE_WIDTH) if column.kind in WRAPPING else widest
 
 
 def _no_command(line: str) -> str:

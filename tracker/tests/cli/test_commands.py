@@ -100,6 +100,41 @@ def test_compare_judges_any_two_runs(bandwatch: Command) -> None:
 
 
 @pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("name", ["main", "latest"])
+def test_compare_with_the_branch_of_the_newest_run_takes_the_run_before(
+    bandwatch: Command, name: str
+) -> None:
+    answer = bandwatch("compare", name, "--format", "json")
+    facts = json.loads(answer.out)["facts"]
+    assert (facts["base_run"], facts["run"]) == ("run-of-commit-3", "run-of-commit-4")
+    assert answer.code == 1
+    told = f"the newest run of {name} is B itself, so A is the run before it"
+    assert json.loads(answer.out)["notes"] == [told]
+    other = bandwatch("compare", name, "run-of-commit-2", "--format", "json")
+    assert json.loads(other.out)["facts"]["base_run"] == "run-of-commit-4"
+    assert json.loads(other.out)["notes"] == []
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("name", ["run-of-commit-4", sha(4)])
+def test_compare_of_a_run_with_itself_is_refused(bandwatch: Command, name: str) -> None:
+    answer = bandwatch("compare", name)
+    assert answer.code == 2
+    assert f"cannot compare run run-of-commit-4 with itself: '{name}'" in answer.err
+
+
+def test_compare_with_the_same_commit_takes_its_run_before(
+    filled: Path, bandwatch: Command
+) -> None:
+    again = replace(run_of_commit(4), run_id="once-more", finished_at=None)
+    again = replace(again, started_at="2026-12-24T10:00:00+00:00")
+    assert bandwatch("record", str(write(filled, again))).code == 0
+    answer = bandwatch("compare", sha(4), "--format", "json")
+    facts = json.loads(answer.out)["facts"]
+    assert (facts["base_run"], facts["run"]) == ("run-of-commit-4", "once-more")
+
+
+@pytest.mark.usefixtures("filled")
 def test_compare_takes_branches_and_commits(bandwatch: Command) -> None:
     answer = bandwatch("compare", sha(2), "main", "--format", "json")
     facts = json.loads(answer.out)["facts"]
@@ -130,6 +165,19 @@ def test_list_shows_runs_newest_first(bandwatch: Command) -> None:
     found = list(csv.DictReader(io.StringIO(answer.out)))
     assert [row["run"] for row in found] == ["run-of-commit-4", "run-of-commit-3"]
     assert "2 of 4 runs" in bandwatch("list", "--limit", "2").out
+
+
+@pytest.mark.parametrize("width", ["60", "80", "100"])
+def test_a_run_id_is_never_broken_over_lines(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    run = run_of_commit(1)
+    branch = "feature/a-branch-with-a-name-that-is-longer-than-it-need-be"
+    run = replace(run, run_id="0" * 31 + "f", checkout=replace(run.checkout, branch=branch))
+    recorded = bandwatch("record", str(write(project, run)))
+    assert run.run_id in recorded.out
+    assert run.run_id in bandwatch("list").out
 
 
 @pytest.mark.usefixtures("filled")

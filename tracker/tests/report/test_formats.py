@@ -48,6 +48,22 @@ def test_text_fits_the_width_and_keeps_name_and_verdict(width: int) -> None:
     assert "▲ slower" in shown
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_an_id_stays_on_one_line_and_the_columns_beside_it_give_way(width: int) -> None:
+    columns = (
+        Column("id", "id", Kind.ID),
+        Column("branch", "branch", Kind.CODE, drop=1),
+        Column("words", "words", Kind.TEXT),
+    )
+    name = "0123456789abcdef" * 2
+    row = Row({"id": name, "branch": "b" * 40, "words": "several words " * 5})
+    document = Document("runs", "", "", tables=(Table("runs", columns, (row,)),))
+    shown = to_text(document, width=width)
+    assert name in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert f"`{name}`" in to_markdown(document)
+
+
 def test_a_wide_text_has_every_column() -> None:
     header = to_text(make_document(), width=120).splitlines()[4]
     for heading in ("case", "time", "GB/s", "of copy", "change of GB/s", "verdict"):
