@@ -9,7 +9,7 @@ import torch
 
 from kernels.cases import Case, Scalar
 from kernels.definition import Definition
-from kernels.inputs import as_tensor, like
+from kernels.inputs import as_tensor, like, stream_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 class Implementation(ABC):
     """A callable that computes a kernel: tensors in, `out` (or a new tensor) out.
 
-    A call checks its arguments, runs on the current stream of the tensors' device, allocates
-    nothing when `out` is given and waits for nothing. CuPy and NumPy arrays are used in place.
+    A call checks its arguments, runs on the current stream of the tensors' device (torch's, or for
+    CuPy arrays CuPy's), allocates nothing when `out` is given and waits for nothing. CuPy and NumPy
+    arrays are used in place.
     """
 
     def __init__(
@@ -119,13 +120,14 @@ class Implementation(ABC):
 
     def _foreign(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Scalar]) -> Any:
         """Compute on what is not a plain tensor: arrays of other libraries, tensor subclasses."""
-        names = self.definition.inputs
-        tensors = [as_tensor(v, f"{self!r}: {name}") for v, name in zip(inputs, names, strict=True)]
-        target = None if out is None else as_tensor(out, f"{self!r}: out")
-        result = self(*tensors, out=target, **parameters)
-        if out is not None:
-            return out
-        return result if isinstance(inputs[0], torch.Tensor) else like(inputs[0], result)
+        named = zip(inputs, self.definition.inputs, strict=True)
+        with stream_of((*inputs, out)):
+            tensors = [as_tensor(value, f"{self!r}: {name}") for value, name in named]
+            target = None if out is None else as_tensor(out, f"{self!r}: out")
+            result = self(*tensors, out=target, **parameters)
+            if out is not None:
+                return out
+            return result if isinstance(inputs[0], torch.Tensor) else like(inputs[0], result)
 
     def _traced(self, inputs: Sequence[Any], out: Any, parameters: Mapping[str, Scalar]) -> Any:
         """Stand in the graph that torch.compile builds as one operator."""

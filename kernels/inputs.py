@@ -1,7 +1,8 @@
 """Inputs from a seed at any alignment, and the checks on arguments that all share."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.utils.dlpack import from_dlpack
 from kernels.cases import Case, Scalar
 
 VECTOR_BYTES = 16
+_DEFAULT_STREAMS = (0, 1)  # the null stream's handles: none, and cudaStreamLegacy
 Check = Callable[[Sequence[torch.Tensor], torch.Tensor | None, Mapping[str, Scalar]], torch.Tensor]
 
 
@@ -66,6 +68,21 @@ def as_tensor(value: Any, what: str) -> torch.Tensor:
         raise ValueError(
             f"{what}: this {type(value).__name__} cannot be used without a copy: {error}"
         ) from error
+
+
+def stream_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
+    """Return a context in which torch works on CuPy's current stream, if one is CuPy's array.
+
+    Who computes with CuPy expects the result in the order of CuPy's stream, which torch's is not.
+    """
+    for value in values:
+        if type(value).__module__.partition(".")[0] == "cupy":
+            index = value.device.id
+            handle = sys.modules["cupy"].cuda.get_current_stream(index).ptr
+            if handle in _DEFAULT_STREAMS:  # torch would take one of its own for a handle of 0
+                return torch.cuda.stream(torch.cuda.default_stream(index))
+            return torch.cuda.stream(torch.cuda.ExternalStream(handle, device=index))
+    return nullcontext()
 
 
 def like(array: Any, tensor: torch.Tensor) -> Any:

@@ -1,5 +1,9 @@
 """What a call accepts and what it refuses, in words that say what came and what was expected."""
 
+import sys
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +11,7 @@ import torch
 from kernels import registry
 from kernels.cases import cases
 from kernels.implementation import Implementation
-from kernels.inputs import make_inputs
+from kernels.inputs import make_inputs, stream_of
 from kernels.tests.problems import skip_unless_available
 
 EVERY = pytest.mark.parametrize(
@@ -144,6 +148,31 @@ def test_numpy_arrays_are_used_where_they_lie() -> None:
     fresh = implementation(a, b)
     assert isinstance(fresh, np.ndarray)
     assert fresh.tolist() == out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("handle", "told"), [(0, "default of 1"), (1, "default of 1"), (4096, "4096 of 1")]
+)
+def test_torch_takes_cupys_stream_for_cupys_arrays(
+    handle: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def current(index: int) -> SimpleNamespace:
+        assert index == 1
+        return SimpleNamespace(ptr=handle)
+
+    cupy = ModuleType("cupy")
+    cupy.cuda = SimpleNamespace(get_current_stream=current)  # type: ignore[attr-defined]
+    array = type("ndarray", (), {"__module__": "cupy", "device": SimpleNamespace(id=1)})()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(torch.cuda, "stream", nullcontext)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda index: f"default of {index}")
+    monkeypatch.setattr(
+        torch.cuda, "ExternalStream", lambda handle, device: f"{handle} of {device}"
+    )
+    with stream_of((np.ones(2), array, None)) as stream:
+        assert stream == told
+    with stream_of((np.ones(2), torch.ones(2), None)) as stream:
+        assert stream is None
 
 
 def test_an_array_with_a_negative_stride_is_refused() -> None:

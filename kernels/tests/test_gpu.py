@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -104,6 +105,25 @@ def test_a_call_follows_work_on_the_current_stream() -> None:
         RELU(x, out=out)
     stream.synchronize()
     assert out.eq(3.0).all()
+
+
+def test_cupy_arrays_are_computed_on_cupys_stream() -> None:
+    cupy = pytest.importorskip("cupy")
+    x = cupy.asarray(np.full(1 << 20, 3.0, np.float32))
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)):
+        with stream:
+            RELU(x)  # compiled, loaded, and its memory at hand: an allocation may wait
+        out = cupy.asarray(np.full(1 << 20, np.nan, np.float32))
+        torch.cuda.synchronize()
+        busy = torch.cuda.Stream() if stream.ptr == 0 else torch.cuda.default_stream()
+        with stream, torch.cuda.stream(busy):
+            torch.cuda._sleep(400_000_000)  # torch's stream has about 0.2 s to go
+            RELU(x, out=out)
+            fresh = RELU(x)
+            assert (cupy.asnumpy(out) == 3.0).all()
+            assert (cupy.asnumpy(fresh) == 3.0).all()
+            assert not busy.query()
+    torch.cuda.synchronize()
 
 
 def test_threads_that_launch_at_once_do_not_mix_arguments() -> None:
