@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import torch
 
     from kernels.cases import Case
-    from perftests.harness.buffers import BufferSet
     from perftests.harness.session import Bench, Session
-    from perftests.harness.workload import Workload
+    from perftests.harness.workload import Inputs, Workload
 
 TURNS_S = 0.05
 """Wall time of each candidate's turns together; large launches take a little more."""
@@ -126,58 +125,52 @@ def _timed(
 ) -> tuple[dict[tuple[str, str], Turned], int]:
     """Return the times of all candidates and the bytes that a copy among them moves.
 
-    Copies run between the kernels' own buffers where an input is as large as the output: where
-    large arrays lie moves their times by half a percent.
+    All run on the same memory, copies too where an input is as large as the output, and an odd
+    length beside one element more: where arrays lie moves a time by half a percent and more.
     """
     from kernels.registry import get
     from perftests.harness.calibrate import copy_launches
     from perftests.suite import workload
 
     launches: dict[tuple[str, str], list[Callable[[], object]]] = {}
-    first = _placed(works, session, launches, "kernel")
-    kept: list[object] = [first]
     if cell.goal is not None and ALIGNED in cell.goal.of:
         longer = workload(get(cell.case.kernel, OURS), _longer(cell.case), bench.device.device)
-        kept.append(_placed({OURS: longer}, session, launches, ALIGNED))
-    source, target = _copied(first, copied)
-    kept += [source, target]
+        inputs, output = _placed(longer, session)
+        launches[ALIGNED, OURS] = [partial(longer.launch, inputs, output)]
+        inputs, output = tuple(x[:-1] for x in inputs), output[:-1]
+    else:
+        inputs, output = _placed(works[OURS], session)
+    launches |= {
+        ("kernel", name): [partial(work.launch, inputs, output)] for name, work in works.items()
+    }
+    source, target = _copied(inputs[0], output, copied)
     copies = copy_launches(bench.device, source, target)  # type: ignore[arg-type]
     launches |= {("copy", name): [launch] for name, launch in copies.items()}
-    found = in_turns(bench, launches, TURNS_S)
-    kept.clear()
-    return found, 2 * (source.nbytes // VECTOR_BYTES * VECTOR_BYTES)
+    return in_turns(bench, launches, TURNS_S), 2 * (source.nbytes // VECTOR_BYTES * VECTOR_BYTES)
 
 
-def _copied(buffers: BufferSet, copied: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what a copy reads and writes: the kernels' own buffers, or two of half the bytes."""
+def _placed(work: Workload, session: Session) -> tuple[Inputs, torch.Tensor]:
+    """Return the inputs, with their values, and the output of a workload in memory of their own."""
+    from perftests.harness.buffers import allocate
+
+    values = session.oracle.truth(work, session.settings.seed).values
+    (buffers,) = allocate(work, values)
+    buffers.load(values)
+    return buffers.input_tensors, buffers.output_tensor
+
+
+def _copied(
+    source: torch.Tensor, target: torch.Tensor, copied: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what a copy reads and writes: the kernels' own arrays, or two of half the bytes."""
     import torch
 
-    source, target = buffers.input_tensors[0], buffers.output_tensor
     aligned = not (source.data_ptr() % VECTOR_BYTES or target.data_ptr() % VECTOR_BYTES)
     if aligned and source.nbytes == target.nbytes:
         return source, target
     each = copied // 2 // VECTOR_BYTES * VECTOR_BYTES
     arrays = [torch.rand(each // 4, device=source.device) for _ in range(2)]
     return arrays[0], arrays[1]
-
-
-def _placed(
-    works: Mapping[str, Workload],
-    session: Session,
-    launches: dict[tuple[str, str], list[Callable[[], object]]],
-    kind: str,
-) -> BufferSet:
-    """Add a launch of each workload on one set of buffers, which is returned."""
-    from perftests.harness.buffers import allocate
-
-    first = next(iter(works.values()))
-    values = session.oracle.truth(first, session.settings.seed).values
-    (buffers,) = allocate(first, values)
-    buffers.load(values)
-    for name, work in works.items():
-        call = partial(work.launch, buffers.input_tensors, buffers.output_tensor)
-        launches[kind, name] = [call]
-    return buffers
 
 
 def _longer(case: Case) -> Case:
