@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from tracker import git
 from tracker.cli.options import emit
-from tracker.errors import GitError
 from tracker.loop.init import LABELS, Done, Outcome, Wishes, init
+from tracker.loop.repository import Repository
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 
@@ -37,7 +36,7 @@ _NEXT = (
     show_default=True,
     help="Labels of your GPU runner, separated by commas.",
 )
-@click.option("--branch", help="The branch whose history is kept.  [default: the one checked out]")
+@click.option("--branch", help="The branch whose history is kept.  [default: the main one]")
 @click.option("--hook", is_flag=True, help="Also measure before each push: a pre-push hook.")
 @click.option("--hook-only", is_flag=True, help="Write the pre-push hook and nothing else.")
 @click.option("--force", is_flag=True, help="Replace files of yours without asking.")
@@ -51,7 +50,7 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
     """
     if not _LABELS.fullmatch(labels):
         raise click.BadParameter(f"{labels!r} are no labels", param_hint="--labels")
-    chosen = branch or _current(Path.cwd())
+    chosen = branch or _main_branch(Path.cwd())
     if not _BRANCH.fullmatch(chosen):
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
     wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)
@@ -59,11 +58,16 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
     return emit(_document(done, () if hook_only else _NEXT), Format.TEXT)
 
 
-def _current(root: Path) -> str:
-    try:
-        return git.checkout(root, {}).branch or "main"
-    except GitError:
-        return "main"
+def _main_branch(root: Path) -> str:
+    """Return what the remote's head names, else main or master, else what is checked out."""
+    repository = Repository(root)
+    remote = repository.run("symbolic-ref", "--short", "refs/remotes/origin/HEAD", check=False)
+    if remote:
+        return remote.removeprefix("origin/")
+    for name in ("main", "master"):
+        if repository.run("rev-parse", "--verify", "--quiet", f"refs/heads/{name}", check=False):
+            return name
+    return repository.run("symbolic-ref", "--short", "HEAD", check=False) or "main"
 
 
 def _ask(name: str) -> bool:

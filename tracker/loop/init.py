@@ -82,7 +82,9 @@ def _files(root: Path, wishes: Wishes, ask: Ask) -> list[Done]:
 def workflow(wishes: Wishes) -> str:
     """Return the workflow for these wishes."""
     text = _template("workflow.yml")
-    filled = {"@LABELS@": wishes.labels, "@BRANCH@": wishes.branch, "@VERSION@": own_version()}
+    # In quotes: YAML takes some names for numbers or truth values.
+    labels = ", ".join(f'"{label.strip()}"' for label in wishes.labels.split(","))
+    filled = {"@LABELS@": labels, "@BRANCH@": wishes.branch, "@VERSION@": own_version()}
     for mark, value in filled.items():
         text = text.replace(mark, value)
     return text

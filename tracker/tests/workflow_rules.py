@@ -106,6 +106,17 @@ def _workflow(workflow: Yaml, repository: Repository) -> Iterator[str]:
         own_runner = "pull_request" in triggers and "self-hosted" in _labels(job)
         if own_runner and OWN_REPOSITORY not in condition:
             yield f"{name}: a fork's pull request would run on our own runner"
+        if "pull_request" in triggers and _may_write(job) and _fetches_by_name(job):
+            yield f"{name}: may write and fetches by a name that any job may have taken"
+
+
+def _may_write(job: Yaml) -> bool:
+    return "write" in dict(job.get("permissions", {})).values()
+
+
+def _fetches_by_name(job: Yaml) -> bool:
+    fetching = _using(job, "actions/download-artifact@")
+    return any("artifact-ids" not in step.get("with", {}) for step in fetching)
 
 
 def _labels(job: Yaml) -> list[str]:
@@ -172,6 +183,8 @@ def _steps(steps: list[Yaml], context: Context, outputs: Yaml) -> Iterator[str]:
 
 
 def _produced(step: Yaml, repository: Repository) -> frozenset[str]:
+    if step.get("uses", "").startswith("actions/upload-artifact@"):
+        return frozenset({"artifact-id", "artifact-url", "artifact-digest"})
     if "uses" in step:
         return frozenset(repository.actions.get(step["uses"], {}).get("outputs", {}))
     written = frozenset(_OUTPUT.findall(step["run"]))
@@ -279,7 +292,8 @@ def _artifacts(job: Yaml, jobs: Yaml, needs: list[str]) -> Iterator[str]:
         pending += [more] if isinstance(more, str) else more
         kept |= {step["with"]["name"] for step in _using(jobs[need], "actions/upload-artifact@")}
     for step in _using(job, "actions/download-artifact@"):
-        name = step.get("with", {}).get("name", "")
+        given = step.get("with", {})
+        name = given.get("name", given.get("artifact-ids", ""))
         if not name or ("${{" not in name and name not in kept):
             yield f"fetches the artefact {name or 'of any name'}, which no needed job keeps"
 

@@ -61,6 +61,7 @@ class GitHub:
     secrets: dict[str, dict[str, str]] = field(default_factory=dict)
     path: Path | None = None
     runs: int = 0
+    artifacts: list[str] = field(default_factory=list)
 
     def run(self, workflow: str, event: Event, *, attempt: int = 1) -> dict[str, Job]:
         """Play a workflow; return its jobs by name, skipped ones too."""
@@ -178,7 +179,7 @@ class _Playing:
         if uses.startswith("./"):
             return self._composite(self.workspace / uses, given)
         if uses:
-            return {}, self._stand_in(uses.partition("@")[0], given)
+            return self._stand_in(uses.partition("@")[0], given)
         return self._script(step)
 
     def _script(self, step: Yaml) -> tuple[dict[str, str], int]:
@@ -243,25 +244,36 @@ class _Playing:
         }
         return outputs, int(inside.failed)
 
-    def _stand_in(self, action: str, given: Mapping[str, Any]) -> int:
+    def _stand_in(self, action: str, given: Mapping[str, Any]) -> tuple[dict[str, str], int]:
         kept = self.run.github.folder / "artifacts"
+        try:
+            if action == "actions/upload-artifact":
+                return self._keep(kept, given), 0
+            self._plain(action, kept, given)
+        except OSError as error:
+            self.log.append(f"{action}: {error}\n")
+            return {}, 1
+        return {}, 0
+
+    def _keep(self, kept: Path, given: Mapping[str, Any]) -> dict[str, str]:
+        source, target = self.workspace / given["path"], kept / given["name"]
+        shutil.copytree(source, target)  # artefacts are immutable; nothing to keep is an error too
+        ids = self.run.github.artifacts
+        ids.append(target.name)
+        return {"artifact-id": str(len(ids))}
+
+    def _plain(self, action: str, kept: Path, given: Mapping[str, Any]) -> None:
         if action == "actions/checkout":
             self._check_out(shown(given.get("ref")) or self.run.event.sha, given)
-        elif action == "actions/upload-artifact":
-            source, target = self.workspace / given["path"], kept / given["name"]
-            if target.exists() or not source.exists():
-                return 1  # artefacts are immutable; nothing to keep is an error where asked
-            shutil.copytree(source, target)
         elif action == "actions/download-artifact":
-            if not (kept / given["name"]).is_dir():
-                return 1
+            number = given.get("artifact-ids")
+            name = self.run.github.artifacts[int(number) - 1] if number else given["name"]
             target = self.workspace / given.get("path", ".")
-            shutil.copytree(kept / given["name"], target, dirs_exist_ok=True)
+            shutil.copytree(kept / name, target, dirs_exist_ok=True)
         elif action == "marocchino/sticky-pull-request-comment":
             self._comment(given)
         elif action != "actions/setup-python":
             raise AssertionError(f"no stand-in for {action}")
-        return 0
 
     def _check_out(self, ref: str, given: Mapping[str, Any]) -> None:
         assert given["persist-credentials"] is False

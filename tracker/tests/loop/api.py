@@ -14,11 +14,15 @@ _PLACE = re.compile(r"/repos/acme/kernels/issues/(?:(\d+)/comments|comments/(\d+
 
 @dataclass
 class Api:
-    """The comments by pull request; too long a body is refused as GitHub does."""
+    """The comments by pull request; too long a body is refused as GitHub does.
+
+    With `refuses` every call is answered with that status.
+    """
 
     address: str = ""
     comments: list[dict[str, object]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    refuses: int | None = None
 
     def of(self, number: int) -> list[str]:
         return [str(c["body"]) for c in self.comments if c["number"] == number]
@@ -60,7 +64,7 @@ def serving() -> Iterator[Api]:
 
         def _answer(self, code: int, data: object) -> None:
             body = json.dumps(data).encode()
-            self.send_response(code)
+            self.send_response(api.refuses or code)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from tracker.loop.init import EXAMPLE, WORKFLOW, Outcome, Wishes, init, workflow
 from tracker.tests.loop import fake
@@ -103,6 +104,25 @@ def test_values_that_could_break_out_of_the_workflow_are_refused(
     assert not (project / WORKFLOW).exists()
 
 
+def test_names_that_yaml_takes_for_something_else_stay_names() -> None:
+    found = YAML(typ="safe").load(workflow(Wishes("gpu, 1.0, on ,true", branch="2.10")))
+    assert found["on"]["push"]["branches"] == ["2.10", "pull-request/[0-9]+"]
+    assert found["jobs"]["bench"]["runs-on"] == ["gpu", "1.0", "on", "true"]
+
+
+def test_the_history_kept_is_that_of_the_main_branch(project: Path, bandwatch: Command) -> None:
+    fake.git(project, "switch", "--quiet", "--create", "add-benchmarks")
+    bandwatch("init")
+    assert "refs/heads/add-benchmarks'" in (project / WORKFLOW).read_text()  # no main is known
+    fake.git(project, "branch", "master")
+    bandwatch("init", "--force")
+    assert "refs/heads/master'" in (project / WORKFLOW).read_text()
+    fake.git(project, "update-ref", "refs/remotes/origin/trunk", "HEAD")
+    fake.git(project, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    bandwatch("init", "--force")
+    assert "refs/heads/trunk'" in (project / WORKFLOW).read_text()
+
+
 def written(project: Path) -> Repository:
     """Return what a repository looks like to the workflow checks after `init`."""
     init(project, Wishes(), no)
@@ -126,7 +146,7 @@ def test_a_fault_in_the_workflow_would_be_found(project: Path) -> None:
     found = written(project)
     path = project / WORKFLOW
     path.write_text(
-        path.read_text().replace("steps.name.outputs.report", "steps.nome.outputs.report")
+        path.read_text().replace("steps.keep.outputs.artifact-id", "steps.kept.outputs.artifact-id")
     )
     assert check(replace(found)) != []
 

@@ -297,6 +297,38 @@ def test_a_job_that_dies_is_nothing_measured_and_says_so(
     assert "nothing was measured" in team.api.of(7)[0]
 
 
+@pytest.mark.parametrize("status", [403, 404, 409, 500])
+def test_a_comment_that_is_refused_changes_no_verdict(team: Team, status: int) -> None:
+    team.api.refuses = status
+    jobs = team.run(team.pull(EVEN))
+    assert results(jobs) == {"bench": "success", "judge": "success", "comment": "failure"}
+    team.api.refuses = None
+    again = team.run(team.pull(EVEN, action="synchronize"))
+    assert results(again)["comment"] == "success"
+    assert len(team.api.of(7)) == 1
+
+
+def test_a_pull_request_cannot_write_its_own_comment(team: Team) -> None:
+    action = (ROOT / ".github/actions/bandwatch/action.yml").read_text("utf-8")
+    # Keeps a report of its own under the name that the job which judges will want.
+    step = (
+        "    - shell: bash\n"
+        "      name: Write\n"
+        "      run: mkdir -p forged && echo 'All is well, says @someone' >forged/comment.md\n"
+        "    - uses: actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1\n"
+        "      with:\n"
+        "        name: bandwatch-report-1-1\n"
+        "        path: forged\n"
+    )
+    files = {".github/actions/bandwatch/action.yml": action + step}
+    jobs = team.run(team.pull(SLOW, files=files))
+    assert (team.github.folder / "artifacts/bandwatch-report-1-1/comment.md").is_file()
+    assert jobs["judge"].result == "failure"
+    assert jobs["judge"].outputs["verdict"] == "regression"
+    assert not [text for text in team.api.of(7) if "All is well" in text]
+    assert results(jobs)["comment"] == "skipped"
+
+
 def test_only_the_commenting_job_may_write(team: Team) -> None:
     jobs = team.run(team.pull(EVEN))
     writers = {name for name, job in jobs.items() if "write" in job.permissions.values()}
