@@ -6,7 +6,7 @@ from math import exp, isfinite, log, sqrt
 
 from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
-from tracker.stats.against import Past, Standing, against, pasts_of
+from tracker.stats.against import Past, Standing, against, past_of, pasts_of
 from tracker.stats.compare import Comparison
 from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior, quieter
 from tracker.stats.summary import LogMedian, log_median, median_error
@@ -129,6 +129,31 @@ def distance(base: Side, head: Side) -> float | None:
     return apart / (sqrt(2) * expected_noise(base, head).sigma)
 
 
+def copy_standing(base: Side, head: Side) -> Standing | None:
+    """Return how the copy measured beside head, of the case's bytes, stands to earlier runs'.
+
+    None where too few earlier runs show how restless copies are, without a copy on both sides, and
+    on a GPU: nobody shares that, and its copy moves by a percent with what else was allocated.
+    """
+    runs = (*base.runs, *head.runs)
+    if base.environment.backend != "cpu" or not all(run.peaks.copy_bytes_per_s for run in runs):
+        return None
+    past = past_of(_copies(base.history))
+    if past.newest is None:
+        return None
+    noise = expected_noise(base, head)
+    return against(_runs(_copy_s, base.runs), _runs(_copy_s, head.runs), past, noise=noise)
+
+
+def _copies(history: Iterable[Earlier]) -> list[LogMedian]:
+    """Return each run's log of the copy's time for the bytes of the case, where known."""
+    return [
+        LogMedian(log(earlier.time_s / earlier.copy_cost), 0.0, 0.0, 1)
+        for earlier in history
+        if earlier.copy_cost and isfinite(earlier.time_s) and earlier.time_s > 0
+    ]
+
+
 def _costs(history: Iterable[Earlier]) -> tuple[list[LogMedian], ...]:
     """Return the log cost of each run by each metric, where known."""
     found: tuple[list[LogMedian], ...] = tuple([] for _ in _METRICS)
@@ -169,6 +194,11 @@ def _cycles(result: Result) -> float | None:
 def _copy_cost(result: Result) -> float | None:
     seconds, copy, moved = _time(result), result.peaks.copy_bytes_per_s, result.bytes_moved
     return copy * seconds / moved if seconds and copy and moved else None
+
+
+def _copy_s(result: Result) -> float | None:
+    copy, moved = result.peaks.copy_bytes_per_s, result.bytes_moved
+    return moved / copy if copy and moved else None
 
 
 _TIME = _Metric("time", _time)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from tracker.busy import busy, hold_back
 from tracker.errors import ExitCode
 from tracker.evidence import distance, with_pasts
 from tracker.forgiven import Forgiven
@@ -76,6 +77,8 @@ def judge_run(
         judged = _elsewhere(judged, others[0], run)
     if _on_a_line(run):
         judged = _watched(judged, run, picked, past, settings)
+    bases = [pair.base.result for pair in pairs if pair.base is not None]
+    judged = _in_quiet(judged, busy(bases, measured, run.environment.backend))
     judged += [
         settings.judged(_side(past.result(seen), seen.info, _rule(seen.info)), None, None)
         for seen in gone
@@ -101,6 +104,8 @@ def compare_runs(
         for key, result in after.items()
         if key in before
     ]
+    why = busy(list(before.values()), list(after.values()), head.environment.backend)
+    judged = _in_quiet(judged, why)
     notes = [
         f"{len(missing)} cases are only in {info.run_id}: {_first(missing)}"
         for info, missing in (
@@ -110,6 +115,13 @@ def compare_runs(
         if missing
     ]
     return _settled(head, judged, tuple(notes), Forgiven.on(store, today))
+
+
+def _in_quiet(judged: Sequence[Judged], why: Reason | None) -> list[Judged]:
+    """Return the verdicts, none a change where the machine was busy."""
+    if why is None:
+        return list(judged)
+    return [replace(item, verdict=hold_back(item.verdict, why)) for item in judged]
 
 
 def _settled(

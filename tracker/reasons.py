@@ -43,6 +43,8 @@ class ReasonCode(StrEnum):
     OVER_PEAK = "over_peak"
     NO_COPY = "no_copy"
     SHARED_DEVICE = "shared_device"
+    BUSY_MACHINE = "busy_machine"
+    MACHINE_MOVED = "machine_moved"
 
 
 # The exit code of an undecided verdict with this reason; those not named here give UNDECIDED.
@@ -51,6 +53,8 @@ _EXIT = {
     ReasonCode.THROTTLED: ExitCode.UNFIT,
     ReasonCode.SHARED_DEVICE: ExitCode.UNFIT,
     ReasonCode.CLOCK_MOVED: ExitCode.UNFIT,
+    ReasonCode.BUSY_MACHINE: ExitCode.UNFIT,
+    ReasonCode.MACHINE_MOVED: ExitCode.UNFIT,
 }
 # These accompany a verdict and never explain an undecided one.
 REMARKS = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tracker.errors import ExitCode
-from tracker.evidence import Evidence, weigh
+from tracker.evidence import Evidence, copy_standing, weigh
 from tracker.model import Case, Status, VerdictKind
 from tracker.policy import DEFAULT_POLICY, Policy
 from tracker.reasons import Reason, ReasonCode
@@ -19,6 +19,8 @@ from tracker.stats.noise import Noise
 from tracker.units import percent
 
 __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
+
+_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ def _conclude(
         note = ()
     decisive = decisive or evidence[0]
     kind, why = _decide(decisive, evidence, policy)
+    if kind in _CHANGES and (moved := _machine_moved(decisive, copy_standing(base, head))):
+        kind, why = VerdictKind.UNDECIDED, moved
     if why.code is ReasonCode.ODD_BASELINE and decisive.standing.level is not None:
         decisive = replace(
             decisive, standing=replace(decisive.standing, comparison=decisive.standing.level)
@@ -299,6 +303,25 @@ def _clock_moved(decisive: Evidence, evidence: tuple[Evidence, ...]) -> Reason |
     return Reason(ReasonCode.CLOCK_MOVED, message)
 
 
+def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
+    """Return the reason when a copy beside the case moved with its time: the machine did.
+
+    The copy's change counts once its own past shows that it is no noise, and where it is at least
+    half of what the case's is.
+    """
+    if decisive.metric != "time" or copy is None or not copy.left_both:
+        return None
+    effect, of_copy = decisive.bandwidth_effect, 1 / (1 + copy.comparison.effect) - 1
+    if of_copy * effect <= 0 or abs(of_copy) < abs(effect) / 2:
+        return None
+    word = "slower" if effect < 0 else "faster"
+    message = (
+        f"time says {percent(effect, signed=True)}, a copy of the same size in the same run moved "
+        f"{percent(of_copy, signed=True)} too: a {word} machine, not {word} code"
+    )
+    return Reason(ReasonCode.MACHINE_MOVED, message)
+
+
 def _other_board(
     obstacles: tuple[Reason, ...], *, found: bool
 ) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
@@ -327,14 +350,13 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
     if not _same_code(base, head):
         return ()
     message = "the kernel's machine code is the same on both sides"
-    if kind in {VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT}:
+    if kind in _CHANGES:
         message += ": look for the cause in the environment or in how it is launched"
     return (Reason(ReasonCode.SAME_CODE, message),)
 
 
 def _p_value(kind: VerdictKind, standing: Standing) -> float:
-    changed = kind in {VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT}
-    return standing.p_value if changed else standing.comparison.p_value
+    return standing.p_value if kind in _CHANGES else standing.comparison.p_value
 
 
 def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
