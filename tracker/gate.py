@@ -95,15 +95,16 @@ def compare_runs(
 
     Whatever keeps the two from being compared, such as another environment, is in the verdicts.
     """
-    settings = _Settings(thresholds, today)
     before = {result.case.fingerprint: result for result in results(store, base)}
     after = {result.case.fingerprint: result for result in results(store, head)}
     rule = f"run {base.run_id} ({_named(base)})"
-    judged = [
-        settings.judged(_side(before[key], base, rule), _side(result, head), result)
+    pairs = [
+        _Pair(_side(before[key], base, rule), _side(result, head))
         for key, result in after.items()
         if key in before
     ]
+    settings = _Settings(thresholds, today, _quietness(head, pairs))
+    judged = [settings.judged(p.base, p.head, p.head.result) for p in pairs]
     why = busy(list(before.values()), list(after.values()), head.environment.backend)
     judged = _in_quiet(judged, why)
     notes = [

@@ -10,8 +10,10 @@ import pytest
 from tracker import verdict as subject
 from tracker.errors import ExitCode
 from tracker.model import DeviceState, Status, VerdictKind
-from tracker.tests.sides import BOARD, H200, MIB, make_result, make_side
+from tracker.tests.sides import BOARD, CPU, H200, MIB, make_result, make_side
 from tracker.verdict import Policy, ReasonCode, exit_code
+
+USUAL_S = 2 * 64 * MIB / 3.6e12
 
 
 def judge(*sides: Any) -> Any:
@@ -228,6 +230,48 @@ def test_a_slow_clock_is_told_from_slow_code() -> None:
     check_undecided(judge(base, clock), ReasonCode.CLOCK_MOVED, ExitCode.UNFIT)
     code = make_side(256, 0.1, seed=1, median_cycles=110_000.0)
     check(judge(base, code), VerdictKind.REGRESSION, exits=ExitCode.REGRESSION)
+
+
+def _on_cpu(slower: float, copy: float, *, backend: Any = CPU) -> Any:
+    """Judge a head after twelve quiet runs, slower itself and with a copy slower by a factor."""
+    past = tuple(
+        make_result(
+            64, center_s=USUAL_S * (1 + 0.01 * (s % 3 - 1)), copy=1 + 0.01 * (s % 2), seed=s
+        )
+        for s in range(12)
+    )
+    base = make_side(64, environment=backend, history=past)
+    return judge(base, make_side(64, slower, environment=backend, copy=copy, seed=20))
+
+
+def test_a_slow_machine_is_told_from_slow_code_by_its_copy() -> None:
+    check_undecided(_on_cpu(1.0, 2.0), ReasonCode.MACHINE_MOVED, ExitCode.UNFIT)
+    for copy in (1.0, 1.2, 0.5):  # as ever, by less than half as much, and faster
+        check(_on_cpu(1.0, copy), VerdictKind.REGRESSION, exits=ExitCode.REGRESSION)
+    check_undecided(_on_cpu(-0.5, 0.5), ReasonCode.MACHINE_MOVED, ExitCode.UNFIT)
+    # A GPU is nobody else's: its copy does not excuse a loss.
+    check(_on_cpu(0.1, 1.1, backend=H200), VerdictKind.REGRESSION, exits=ExitCode.REGRESSION)
+
+
+@pytest.mark.parametrize(
+    ("of_base", "of_head", "kind", "code"),
+    [
+        (0.06, 0.0, VerdictKind.NO_CHANGE, ReasonCode.ODD_BASELINE),
+        (0.06, -0.006, VerdictKind.UNDECIDED, ReasonCode.SUSPICIOUS),
+        (0.06, 0.03, VerdictKind.UNDECIDED, ReasonCode.SUSPICIOUS),
+        (0.06, 0.15, VerdictKind.REGRESSION, ReasonCode.SIGNIFICANT),
+        (-0.06, 0.03, VerdictKind.REGRESSION, ReasonCode.SIGNIFICANT),
+    ],
+)
+def test_beside_an_odd_baseline_a_change_has_to_leave_the_level_too(
+    of_base: Any, of_head: Any, kind: Any, code: Any
+) -> None:
+    history = tuple(make_result(256, seed=s) for s in range(10, 30))
+    base = make_side(256, of_base, seed=1, history=history)
+    verdict = judge(base, make_side(256, of_head, seed=2))
+    assert verdict.kind is kind, verdict.reasons
+    assert verdict.reasons[0].code is code
+    assert kind is not VerdictKind.UNDECIDED or verdict.more_runs == 2
 
 
 def test_another_board_is_judged_by_copy_fraction() -> None:
