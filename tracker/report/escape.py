@@ -43,6 +43,7 @@ def prose(text: str) -> str:
     # GitHub looks for mentions and issue numbers after entities are decoded; a zero-width space
     # stops it. Bare addresses would become links before.
     escaped = escaped.replace("&#64;", "&#64;&#8203;").replace("&#35;", "&#35;&#8203;")
+    escaped = re.sub(r"(?i)\bgh-(?=\d)", lambda m: f"{m[0][:-1]}&#45;&#8203;", escaped)
     escaped = re.sub(r"(?i)\bwww\.", lambda m: f"{m[0][:-1]}&#46;", escaped)
     # At the start of a line these would open a list or a rule.
     escaped = _BLOCK_START.sub(lambda m: f"{m[1]}&#{ord(m[2])};", escaped)

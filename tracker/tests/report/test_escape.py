@@ -81,12 +81,13 @@ def test_a_markdown_table_keeps_its_columns(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["see @someone", "fix #12", "https://evil.example", "www.evil.example"]
+    "text",
+    ["see @someone", "fix #12", "GH-12 and (gh-3)", "https://evil.example", "www.evil.example"],
 )
 def test_prose_makes_no_mention_no_reference_and_no_link(text: str) -> None:
     escaped = prose(text)
     assert not re.search(r"(?<!&)[@#]\w|://|www\.", escaped)
-    assert not re.search(r"&#(64|35);(?!&#8203;)", escaped)
+    assert not re.search(r"&#(64|35);(?!&#8203;)|(?i:gh-\d)", escaped)
 
 
 @pytest.mark.parametrize("text", ["- item", "+ item", "1. item", "10) item", "= rule", "> quote"])
