@@ -61,7 +61,8 @@ def command(
 
     Each is told once, on whichever machine the command runs: the store knows what was told. The
     address is never shown and never stored. A message that certainly did not arrive is tried again
-    by the next call; one that a crash interrupted is not, and is named in the output.
+    by the next call; one that a crash interrupted or that got no answer is not, and is named in
+    the output.
 
     Example: bandwatch notify --dry-run
     """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import uuid4
 
+from tracker.errors import ExitCode, TrackerError
 from tracker.loop.changes import Change, survey
 from tracker.store import Store
 from tracker.store.people import Triage, TriageState, add_triage, triage_log
@@ -17,6 +18,12 @@ AUTHOR = "bandwatch notify"
 # A change that was told has worsened when it is larger by this factor.
 _WORSE = 1.5
 _SENDING, _SENT, _FAILED = "sending", "sent", "not sent"
+
+
+class UncertainError(TrackerError):
+    """A message that may or may not have arrived."""
+
+    exit_code = ExitCode.UNDECIDED
 
 
 class News(StrEnum):
@@ -83,7 +90,7 @@ def tell(store: Store, telling: Telling, send: Callable[[Telling], None]) -> Non
 
     What another call has begun to send meanwhile is left to it. An exception of `send` means that
     it certainly did not arrive: that is noted, so that the next call tries again, and the exception
-    goes on.
+    goes on. Only after an UncertainError nobody tries again, as after a crash.
     """
     ledger = _Ledger.read(store)
     wanted = [item for item in telling.items if ledger.wants(item)]
@@ -96,6 +103,8 @@ def tell(store: Store, telling: Telling, send: Callable[[Telling], None]) -> Non
         return
     try:
         send(replace(telling, groups=_grouped(mine)))
+    except UncertainError:
+        raise
     except Exception:
         for item in mine:
             ledger.note(store, item, _FAILED)

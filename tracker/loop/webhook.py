@@ -10,11 +10,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from enum import StrEnum
+from http.client import HTTPException, InvalidURL
 from typing import Any
 from urllib.parse import urlsplit
 
 from tracker.errors import ConfigError, ExitCode, TrackerError
-from tracker.loop.notify import Group, Item, News, Telling
+from tracker.loop.notify import Group, Item, News, Telling, UncertainError
 from tracker.report.escape import plain
 from tracker.units import bandwidth, percent
 
@@ -161,7 +162,11 @@ def address_from(environ: Mapping[str, str]) -> str:
 
 
 def post(address: str, body: Mapping[str, Any]) -> None:
-    """Post a message. Raises NotSentError, without the address, when it was not taken."""
+    """Post a message.
+
+    Raises, without the address, NotSentError when it was not taken, and UncertainError when the
+    connection broke after all of it was sent, so that it may have been.
+    """
     request = urllib.request.Request(  # noqa: S310 - the scheme was checked
         address,
         json.dumps(body, ensure_ascii=True, allow_nan=False).encode(),
@@ -176,9 +181,14 @@ def post(address: str, body: Mapping[str, Any]) -> None:
             status = answer.status
     except urllib.error.HTTPError as error:
         status = error.code
-    except (OSError, ValueError) as error:
+    except (urllib.error.URLError, InvalidURL, ValueError) as error:
         raise NotSentError(
             f"cannot reach the webhook: {type(error).__name__}; the next call tries again"
+        ) from None
+    except (OSError, HTTPException) as error:  # urllib wraps what happens before the answer
+        raise UncertainError(
+            f"the webhook gave no answer: {type(error).__name__}; nobody knows whether it has the "
+            "message, which is not sent again"
         ) from None
     if not 200 <= status < 300:
         raise NotSentError(f"the webhook answered {status}; the next call tries again")
