@@ -38,7 +38,8 @@ class GpuAllocations:
         self.torch_count = self._torch_allocations() - self._before
 
     def _torch_allocations(self) -> int:
-        return int(torch.cuda.memory_stats(self._device).get("allocation.all.allocated", 0))
+        stats = torch.cuda.memory.memory_stats_as_nested_dict(self._device)
+        return int(stats["allocation"]["all"]["allocated"]) if stats else 0
 
     def found(self) -> str | None:
         """Return what was allocated, or None."""

@@ -52,15 +52,13 @@ __global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
     }
 }
 
-// Holds the stream until the host releases it, or for `ns` nanoseconds; notes the clock as bw_spin.
-// It says that it has begun by its number in the first word of the host memory, and is released by
-// its number in the 32nd. A look at that takes a microsecond.
-__global__ void bw_hold(volatile int* words, int number, unsigned long long ns,
+// Holds the stream until the host's word is at least `number`, or for `ns` nanoseconds; notes the
+// clock as bw_spin. A look at the word takes a microsecond.
+__global__ void bw_hold(volatile int* word, int number, unsigned long long ns,
                         unsigned long long* log) {
-    words[0] = number;
     long long first, last;
     unsigned long long begin = bw_step(&first), end;
-    while (words[32] < number && bw_now() - begin < ns) {
+    while (*word < number && bw_now() - begin < ns) {
     }
     end = bw_step(&last);
     log[0] = static_cast<unsigned long long>(last - first);
@@ -98,8 +96,6 @@ __global__ void bw_add1(const float4* __restrict__ a, const float4* __restrict__
 }  // extern "C"
 """
 _BLOCK = 256
-RELEASE_WORD = 32
-"""Of the words through which a hold and the host speak: not in the first one's line of memory."""
 _VECTOR_BYTES = 16
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*, CUDA driver API, cuLaunchKernel
 
@@ -138,13 +134,13 @@ class DeviceKernels:
         """Hold the stream; write cycles and nanoseconds to the two words at address `log`."""
         self._spin((1,), (1,), (np.uint64(nanoseconds), np.uint64(log)))
 
-    def holder(self, words: int, longest_ns: int) -> Callable[[int, int, int], None]:
+    def holder(self, word: int, longest_ns: int) -> Callable[[int, int, int], None]:
         """Return a launch of `bw_hold`: its number, the address of its log, the stream's handle.
 
-        The first word at `words` becomes the number when the hold begins; it ends when the word
-        RELEASE_WORD is at least that, or after `longest_ns`. The log is written as by `spin`. The
-        host enqueues one before every launch that it times, in the time of a flush: so the
-        arguments are packed here, and the driver gets them as they lie.
+        The hold ends when the word at the address `word` is at least the number, or after
+        `longest_ns`. The log is written as by `spin`. The host enqueues one before every launch
+        that it times, in the time of a flush: so the arguments are packed here, and the driver gets
+        them as they lie.
         """
         function, launch = self._hold.kernel.ptr, import_cupy().cuda.driver.launchKernel
         layout = struct.Struct("@PiQQ")
@@ -157,7 +153,7 @@ class DeviceKernels:
         kept = (buffer, size, extra)
 
         def hold(number: int, log: int, stream: int, _kept: object = kept) -> None:
-            pack(buffer, 0, words, number, longest_ns, log)
+            pack(buffer, 0, word, number, longest_ns, log)
             launch(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, where)
 
         return hold

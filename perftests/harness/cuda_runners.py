@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from perftests.harness.cuda_kernels import RELEASE_WORD
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.sampling import LARGEST_BATCH, Batch
 
@@ -27,8 +26,7 @@ _SPIN_NS = 32_000
 _LONGEST_SPIN_NS = 400_000
 _LONGEST_HOLD_NS = 20_000_000
 """A launch that waits for the device would wait for ever behind a hold without an end."""
-_LONGEST_WAIT_S = 1.0
-_HOLD_BYTES = 256
+_HOLD_BYTES = 64
 _LATE_SHARE = 0.05
 _GRAPH_SECONDS = 5e-4
 _MOST_NODES = 1024
@@ -41,7 +39,7 @@ _perf_counter = time.perf_counter
 """Bound when the harness is imported, before measured code could replace them."""
 
 
-class _EventPairs:
+class EventPairs:
     """A pool of event pairs and the log in which spins and holds note the clock.
 
     The log is made at its full size at once: nothing here allocates while something is timed.
@@ -70,13 +68,13 @@ class _EventPairs:
         return spent[0] / spent[1] * 1e9 if spent[1] > 0 else None
 
 
-class _Hold:
-    """Memory through which the host and the kernel that holds the stream speak."""
+class Hold:
+    """Memory through which the host lets a kernel go that holds the stream."""
 
     def __init__(self, device: CudaDevice) -> None:
         self._memory = device.cupy.cuda.alloc_pinned_memory(_HOLD_BYTES)
-        self._words = np.frombuffer(self._memory, np.int32, _HOLD_BYTES // 4)
-        self._words[:] = 0
+        self._word = np.frombuffer(self._memory, np.int32, 1)
+        self._word[:] = 0
         self._number = 0
         self._launch = device.kernels.holder(self._memory.ptr, _LONGEST_HOLD_NS)
 
@@ -85,22 +83,16 @@ class _Hold:
         self._number += 1
         self._launch(self._number, log, stream)
 
-    def await_begin(self) -> None:
-        """Wait until the device holds: all that was enqueued before is done."""
-        limit = _perf_counter() + _LONGEST_WAIT_S
-        while self._words[0] < self._number and _perf_counter() < limit:
-            pass
-
     def release(self) -> None:
-        """Let the stream go on."""
-        self._words[RELEASE_WORD] = self._number
+        """Let the stream go on, now or when it comes to the hold."""
+        self._word[0] = self._number
 
 
 class ColdRunner:
     """One flushed launch between two events, each alone on the device.
 
     While the device flushes, the host enqueues a hold, the launch between its events and the next
-    flush. Once the device holds it lets go, and waits for the launch: nothing else happens then.
+    flush. Then it lets go and waits for the launch: nothing else happens when the flush is done.
     """
 
     timer = "cuda_event_cold_held"
@@ -108,24 +100,22 @@ class ColdRunner:
     def __init__(self, device: CudaDevice, launches: Sequence[Callable[[], object]]) -> None:
         self._device = device
         self._launches = launches
-        self._pairs = _EventPairs(device)
-        self._hold = _Hold(device)
+        self._pairs = device.pairs
+        self._hold = device.hold
         self._turn = 0
+        self._resets = True
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
         device = self._device
         stream = torch.cuda.current_stream(device.device)
         pairs = self._pairs.take(count)
-        alone = device.may_persist()
+        self._resets = device.may_persist()
         late = []
+        device.synchronize()
+        self._flush(stream)
         for index, pair in enumerate(pairs):
-            if alone or index == 0:
-                device.synchronize()
-                device.reset_persisting()
-                device.flush(stream)
-            flush = not alone and index + 1 < count
-            late.append(self._held(pair, index, stream, flush=flush))
+            late.append(self._held(pair, index, stream, flush=index + 1 < count))
         device.synchronize()
         times = [_elapsed(a, b) * 1e-3 for a, b in pairs]
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
@@ -151,13 +141,19 @@ class ColdRunner:
             _record(stop, stream)
             if flush:
                 self._device.flush(stream)
-            self._hold.await_begin()
             is_late = bool(_query(start))
         finally:
             self._hold.release()
         while not _query(stop):
             pass
+        if flush and self._resets:  # the next flush has just begun
+            self._device.reset_persisting()
         return is_late
+
+    def _flush(self, stream: torch.cuda.Stream) -> None:
+        if self._resets:
+            self._device.reset_persisting()
+        self._device.flush(stream)
 
     def once(self) -> None:
         """Launch as in the timed region, once on every buffer set."""
@@ -175,7 +171,7 @@ class GraphRunner:
         self, device: CudaDevice, mode: str, launches: Sequence[Callable[[], object]]
     ) -> None:
         self._device = device
-        self._pairs = _EventPairs(device)
+        self._pairs = device.pairs
         self._spin_ns = _SPIN_NS
         self.timer = f"cuda_event_graph_{mode}"
         rounds = self._rounds(launches)

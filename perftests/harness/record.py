@@ -148,6 +148,10 @@ def clip(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 3] + "..."
 
 
+def _is_finite(value: object) -> bool:
+    return type(value) is float and isfinite(value)
+
+
 def _strict(value: Any, path: str, reasons: dict[str, str]) -> Any:
     """Return the value with every NaN or infinity replaced by None and a reason."""
     if isinstance(value, dict):
@@ -155,6 +159,8 @@ def _strict(value: Any, path: str, reasons: dict[str, str]) -> Any:
             key: _strict(item, f"{path}.{key}".lstrip("."), reasons) for key, item in value.items()
         }
     if isinstance(value, list):
+        if all(map(_is_finite, value)):  # the measurements: thousands
+            return value
         return [_strict(item, f"{path}.{index}", reasons) for index, item in enumerate(value)]
     if isinstance(value, float) and not isfinite(value):
         reasons.setdefault(path, f"the value was {value}, which a record cannot hold")

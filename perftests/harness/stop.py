@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
+from perftests.harness.summary import quartiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
 PRECISE = "precise"
 SETTLED = "settled"
@@ -62,13 +64,16 @@ class StopRule:
 
 def relative_error(samples_s: Sequence[float] | np.ndarray) -> float:
     """Return the robust relative standard error of the median; infinity below two samples."""
-    data = np.asarray(samples_s, dtype=np.float64)
-    if data.size < 2:
+    if len(samples_s) < 2:
         return float("inf")
-    q1, median, q3 = np.quantile(data, (0.25, 0.5, 0.75))
+    return _error(quartiles(samples_s), len(samples_s))
+
+
+def _error(quarters: tuple[float, float, float], count: int) -> float:
+    q1, median, q3 = quarters
     if median <= 0:
         return float("inf")
-    return float(_MEDIAN_EFFICIENCY * (q3 - q1) / _NORMAL_IQR / sqrt(data.size) / median)
+    return _MEDIAN_EFFICIENCY * (q3 - q1) / _NORMAL_IQR / sqrt(count) / median
 
 
 @dataclass
@@ -82,9 +87,10 @@ class Stopper:
         """Return why sampling stops after this batch, or None to go on."""
         rule, count = self.rule, len(samples_s)
         if count >= rule.min_samples:
-            error = relative_error(samples_s)
+            quarters = quartiles(samples_s)
+            error = _error(quarters, count)
             self._noise.append(error * sqrt(count))
-            target = rule.target_at(float(np.median(samples_s)))
+            target = rule.target_at(quarters[1])
             if error <= target:
                 return PRECISE
             near = error <= _SETTLED_FACTOR * target

@@ -10,6 +10,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+def quartiles(samples_s: Sequence[float] | np.ndarray) -> tuple[float, float, float]:
+    """Return the quartiles of one or more measurements, interpolated linearly.
+
+    NumPy's quantile does the same in ten times the time, and the stop rule asks between batches.
+    """
+    data = np.sort(np.asarray(samples_s, dtype=np.float64))
+    places = [share * (data.size - 1) for share in (0.25, 0.5, 0.75)]
+    q1, median, q3 = (_between(data, place) for place in places)
+    return q1, median, q3
+
+
+def _between(data: np.ndarray, place: float) -> float:
+    below = int(place)
+    low, high = float(data[below]), float(data[min(below + 1, data.size - 1)])
+    return low + (high - low) * (place - below)
+
+
 def summarise(samples_s: Sequence[float] | np.ndarray) -> dict[str, float | int]:
     """Return count, median, mean, extremes, quartiles and standard deviation of a sample.
 
@@ -21,7 +38,7 @@ def summarise(samples_s: Sequence[float] | np.ndarray) -> dict[str, float | int]
         raise ValueError(
             f"cannot summarise {data.size} measurements: expected one or more, all positive, finite"
         )
-    q1, median, q3 = (float(q) for q in np.quantile(data, (0.25, 0.5, 0.75)))
+    q1, median, q3 = quartiles(data)
     return {
         "count": int(data.size),
         "median_s": median,

@@ -1,4 +1,4 @@
-"""The hold behind which a cold launch waits: a conversation through the host's memory. No GPU."""
+"""The hold behind which a cold launch waits, and the order of a cold batch. No GPU."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+import torch
+
 from perftests.harness import cuda_runners
-from perftests.harness.cuda_kernels import RELEASE_WORD
-from perftests.harness.cuda_runners import _Hold
+from perftests.harness.cuda_runners import ColdRunner, Hold
+from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
-    import pytest
-
     from perftests.harness.cuda import CudaDevice
 
 
 class Device:
-    """Holds as the kernel does, in a thread, after `delay_s`; notes how each hold ended."""
+    """Holds as the kernel does, in a thread; notes how each hold ended."""
 
-    def __init__(self, delay_s: float = 0.0) -> None:
-        self.delay_s = delay_s
+    def __init__(self) -> None:
         self.ended: list[bool] = []
         self.threads: list[threading.Thread] = []
         self.cupy = self.cuda = self.kernels = self
@@ -31,40 +31,37 @@ class Device:
         memory.ptr = ctypes.addressof(memory)  # type: ignore[attr-defined]
         return memory
 
-    def holder(self, words: int, longest_ns: int) -> Any:
+    def holder(self, word: int, longest_ns: int) -> Any:
         def hold(number: int, _log: int, _stream: int) -> None:
-            thread = threading.Thread(target=self._hold, args=(words, number, longest_ns * 1e-9))
+            thread = threading.Thread(target=self._hold, args=(word, number, longest_ns * 1e-9))
             self.threads.append(thread)
             thread.start()
 
         return hold
 
-    def _hold(self, words: int, number: int, longest_s: float) -> None:
-        time.sleep(self.delay_s)
-        memory = (ctypes.c_int32 * 64).from_address(words)
-        memory[0] = number
+    def _hold(self, word: int, number: int, longest_s: float) -> None:
+        memory = ctypes.c_int32.from_address(word)
         limit = time.monotonic() + longest_s
-        while memory[RELEASE_WORD] < number and time.monotonic() < limit:
+        while memory.value < number and time.monotonic() < limit:
             time.sleep(1e-4)
-        self.ended.append(memory[RELEASE_WORD] >= number)
+        self.ended.append(memory.value >= number)
 
     def join(self) -> None:
         for thread in self.threads:
             thread.join()
 
 
-def held(device: Device) -> _Hold:
-    return _Hold(cast("CudaDevice", device))
+def held(device: Device) -> Hold:
+    return Hold(cast("CudaDevice", device))
 
 
-def test_the_host_waits_for_each_hold_and_then_releases_it() -> None:
-    device = Device(delay_s=0.01)
+def test_a_hold_lasts_until_the_host_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_runners, "_LONGEST_HOLD_NS", 10_000_000_000)
+    device = Device()
     hold = held(device)
     for turn in range(3):
         hold.enqueue(0, 0)
-        began = time.monotonic()
-        hold.await_begin()
-        assert time.monotonic() - began >= 0.005
+        time.sleep(0.01)
         assert len(device.ended) == turn
         hold.release()
         device.join()
@@ -73,22 +70,103 @@ def test_the_host_waits_for_each_hold_and_then_releases_it() -> None:
 
 def test_a_hold_that_nobody_releases_ends_by_itself() -> None:
     device = Device()
-    hold = held(device)
-    hold.enqueue(0, 0)
+    held(device).enqueue(0, 0)
     device.join()
     assert device.ended == [False]
-    hold.await_begin()  # a launch that waited for the device: the hold has come and gone
 
 
-def test_a_device_that_never_holds_is_not_waited_for_for_ever(
+class Scene:
+    """A device that writes down what a batch asks of it, and whose events end as `late` says."""
+
+    def __init__(self, *, persists: bool, late: frozenset[int] = frozenset()) -> None:
+        self.said: list[str] = []
+        self.persists, self.late = persists, late
+        self.device, self.flush_s = torch.device("cpu"), 1e-3
+        self.pairs: Any = self
+        self.hold: Any = self
+
+    def take(self, count: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
+        return [(("start", index), ("stop", index)) for index in range(count)]
+
+    def log_address(self, index: int) -> int:
+        return index
+
+    def clock_hz(self, count: int) -> float:
+        return 1e9 * count
+
+    def enqueue(self, log: int, _stream: int) -> None:
+        self.said.append(f"hold {log}")
+
+    def release(self) -> None:
+        self.said.append("release")
+
+    def may_persist(self) -> bool:
+        return self.persists
+
+    def synchronize(self) -> None:
+        self.said.append("wait")
+
+    def flush(self, _stream: object) -> None:
+        self.said.append("flush")
+
+    def reset_persisting(self) -> None:
+        self.said.append("reset")
+
+    def launch(self) -> None:
+        self.said.append("launch")
+
+
+def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
+    def query(event: tuple[str, int]) -> bool:
+        name, index = event
+        return name == "stop" or index in scene.late
+
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: type("S", (), {"cuda_stream": 7}))
+    monkeypatch.setattr(cuda_runners, "_record", lambda event, _: scene.said.append(event[0]))
+    monkeypatch.setattr(cuda_runners, "_query", query)
+    monkeypatch.setattr(cuda_runners, "_elapsed", lambda start, _stop: start[1] + 1.0)
+    return ColdRunner(cast("CudaDevice", scene), [scene.launch]).batch(count)
+
+
+def test_each_launch_is_flushed_for_and_released_once_all_of_it_is_enqueued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cuda_runners, "_LONGEST_WAIT_S", 0.02)
-    device = Device(delay_s=0.2)
-    hold = held(device)
-    hold.enqueue(0, 0)
-    began = time.monotonic()
-    hold.await_begin()
-    assert 0.02 <= time.monotonic() - began < 0.2
-    hold.release()
-    device.join()
+    scene = Scene(persists=False)
+    batch = batch_of(scene, monkeypatch, 2)
+    turn = ["start", "launch", "stop"]
+    first = ["hold 0", *turn, "flush", "release"]
+    assert scene.said == ["wait", "flush", *first, "hold 1", *turn, "release", "wait"]
+    assert batch.seconds == [1e-3, 2e-3]
+    assert batch.busy_s == 5e-3
+    assert batch.sm_clock_hz == 2e9
+
+
+def test_persisting_lines_are_reset_before_or_as_each_flush_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(persists=True)
+    batch_of(scene, monkeypatch, 3)
+    order = [word for word in scene.said if word in {"reset", "flush", "launch", "release"}]
+    begun = ["launch", "flush", "release", "reset"]
+    assert order == ["reset", "flush", *begun, *begun, "launch", "release"]
+
+
+def test_a_launch_that_its_hold_did_not_wait_for_is_dropped_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(persists=False, late=frozenset({1}))
+    batch = batch_of(scene, monkeypatch, 3)
+    assert (batch.late, batch.seconds) == (1, [1e-3, 3e-3])
+
+
+def test_a_launch_that_raises_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(persists=False)
+
+    def broken() -> None:
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(scene, "launch", broken)
+    with pytest.raises(RuntimeError, match="no such kernel"):
+        batch_of(scene, monkeypatch, 1)
+    assert scene.said[-1] == "release"
