@@ -55,7 +55,7 @@ def settle(verdicts: Sequence[Verdict], rate: float = SUITE_RATE) -> SuiteVerdic
     A change is at least as likely as it is that earlier runs, of whatever case, strayed as far.
     """
     verdicts = _with_strays(verdicts)
-    tested = [v.p_value for v in verdicts if v.p_value is not None]
+    tested = [_tested(v) for v in verdicts if v.p_value is not None]
     bar = threshold(tested, rate)
     settled = tuple(_settle(verdict, bar, len(tested)) for verdict in verdicts)
     found = [
@@ -65,6 +65,11 @@ def settle(verdicts: Sequence[Verdict], rate: float = SUITE_RATE) -> SuiteVerdic
     ]
     suspects = tuple(sorted(found, key=lambda suspect: suspect.p_value))
     return SuiteVerdict(settled, bar, suspects, () if verdicts else (_nothing(),))
+
+
+def _tested(verdict: Verdict) -> float:
+    """Return what a verdict says among the suite's: only a change may lower the bar for others."""
+    return verdict.p_value or 0.0 if verdict.kind in _CHANGES else 1.0
 
 
 def _with_strays(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -190,7 +190,7 @@ def _called(costs: Array, expected: Expected) -> npt.NDArray[np.bool_]:
     tails = Tails(found)
     changed = [f.left_both and f.stray_chance <= 1 - CONFIDENCE for f in found]
     chances = [
-        max(f.p_value, tails.least_chance(f)) if called else f.comparison.p_value
+        max(f.p_value, tails.least_chance(f)) if called else 1.0
         for f, called in zip(found, changed, strict=True)
     ]
     held: npt.NDArray[np.bool_] = np.array(changed) & discoveries(chances, SUITE_RATE)
