@@ -4,8 +4,6 @@
 // (e / plane) % channels: plane is H * W in NCHW and 1 in NHWC.
 #include "elementwise.cuh"
 
-__device__ __forceinline__ float relu(float v) { return v <= 0.0f ? 0.0f : v; }
-
 template <class T> struct BnReluAdd {
     const float* scale;
     const float* shift;

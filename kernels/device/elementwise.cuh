@@ -54,6 +54,16 @@ template <> __device__ __forceinline__ __nv_bfloat162 narrow<__nv_bfloat162>(flo
     return __float22bfloat162_rn(v);
 }
 
+// An operation in fp32 on every element of a lane, rounded once.
+template <class Op> __device__ __forceinline__ float in_fp32(float v, const Op& op) { return op(v); }
+template <class L, class Op> __device__ __forceinline__ L in_fp32(L v, const Op& op) {
+    const float2 pair = widen(v);
+    return narrow<L>(make_float2(op(pair.x), op(pair.y)));
+}
+
+// max(v, 0). Not fmaxf: it would turn NaN into 0. A comparison with NaN is false, so NaN is kept.
+__device__ __forceinline__ float relu(float v) { return v <= 0.0f ? 0.0f : v; }
+
 // ---- granules: W words that move as one vector -------------------------------------------------
 
 template <int W> struct Words {

@@ -3,8 +3,7 @@
 
 template <class T> struct Relu;
 template <> struct Relu<float> {
-    // Not fmaxf: it would turn NaN into 0. A comparison with NaN is false, so NaN is kept.
-    __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; }
+    __device__ float operator()(float v) const { return relu(v); }
 };
 // Zero comes first: on a CPU, where the header computes it, the first of two equal zeros is taken.
 template <> struct Relu<__half> {

@@ -2,22 +2,9 @@
 #include "elementwise.cuh"
 
 template <class T> struct ScaleRelu {
-    using L = LaneOf<T>;
     float scale;
-    __device__ float one(float x) const {
-        const float v = x * scale;
-        return v <= 0.0f ? 0.0f : v;  // not fmaxf: it would turn NaN into 0
-    }
-    __device__ L operator()(L v) const {
-        const float2 x = widen(v);
-        return narrow<L>(make_float2(one(x.x), one(x.y)));
-    }
-};
-template <> struct ScaleRelu<float> {
-    float scale;
-    __device__ float operator()(float x) const {
-        const float v = x * scale;
-        return v <= 0.0f ? 0.0f : v;
+    __device__ LaneOf<T> operator()(LaneOf<T> v) const {
+        return in_fp32(v, [this](float x) { return relu(x * scale); });
     }
 };
 

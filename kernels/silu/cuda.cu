@@ -3,9 +3,6 @@
 
 // With t = exp(-|x|) in [0, 1] nothing overflows: sigmoid(x) is 1 / (1 + t) for x >= 0 and t / (1 + t)
 // below. NaN stays NaN; -inf gives NaN, as x * sigmoid(x) does.
-#ifndef SILU_DIVIDES
-#define SILU_DIVIDES 0  // to measure the form of before: __expf and __fdividef
-#endif
 
 // 1 / y for y in [1, 2], so that none of what a division checks can be: within 2^-23 of it (PTX ISA).
 __device__ __forceinline__ float reciprocal(float y) {
@@ -29,32 +26,19 @@ __device__ __forceinline__ float power_of_two(float a) {
 #endif
 }
 
+// In the half types t is the square of its root, which is no less than 2^-126 where t is not nothing:
+// so a small result is not flushed. The exponent errs by |x| x 2^-23, far below half a unit of theirs.
 template <class T> struct Silu {
-    using L = LaneOf<T>;
-    // t is the square of its root, which is no less than 2^-126 where t is not nothing: so a small
-    // result is not flushed. The exponent errs by |x| x 2^-23: far below half a unit of these types.
     __device__ static float one(float x) {
-#if SILU_DIVIDES
-        const float t = __expf(-fabsf(x));
-        return __fdividef(x >= 0.0f ? x : x * t, 1.0f + t);
-#else
         const float root = power_of_two(-0.72134752f * fabsf(x));  // log2(e) / 2
         return (x >= 0.0f ? x : x * root * root) * reciprocal(fmaf(root, root, 1.0f));
-#endif
     }
-    __device__ L operator()(L v) const {
-        const float2 x = widen(v);
-        return narrow<L>(make_float2(one(x.x), one(x.y)));
-    }
+    __device__ LaneOf<T> operator()(LaneOf<T> v) const { return in_fp32(v, one); }
 };
 template <> struct Silu<float> {
     __device__ float operator()(float x) const {
         const float t = expf(-fabsf(x));
-#if SILU_DIVIDES
-        return __fdividef(x >= 0.0f ? x : x * t, 1.0f + t);
-#else
         return (x >= 0.0f ? x : x * t) * reciprocal(1.0f + t);
-#endif
     }
 };
 
