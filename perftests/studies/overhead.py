@@ -41,8 +41,8 @@ def overhead(sizes_mib: Sequence[int]) -> Section:
             }
         )
     how = (
-        f"of the wall time of a case, {_REPEATS} times over, the share in which the GPU neither flushes nor launches nor checks;"
-        " held streams count as idle, and so does what the host does alone"
+        f"of a case's wall time, {_REPEATS} times over, the share in which the GPU neither flushes "
+        "nor launches nor checks; held streams count as idle, and so does what the host does alone"
     )
     return Section("Overhead", how, rows)
 
