@@ -162,8 +162,10 @@ def retracted(noise: Noise, rng: Generator, series: int, drop: float) -> tuple[f
     return told / series, gone / series
 
 
-def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple[float, float]:
-    """Judge one run of suites of 200 cases by the gate, each case after 20 runs of its level.
+def suites(
+    noise: Noise, rng: Generator, count: int, drop: float = 0.0, cases: int = CASES
+) -> tuple[float, float]:
+    """Judge one run of whole suites by the gate, each case after 20 runs of its level.
 
     Returns the share of suites in which anything is called but the first case, and the share in
     which that one, whose bandwidth fell by `drop`, is. The prior is as wide as the noise.
@@ -171,7 +173,7 @@ def suites(noise: Noise, rng: Generator, count: int, drop: float = 0.0) -> tuple
     expected = Expected(SHARE, PRIOR_RUNS, "prior")
     wrong = hit = 0
     for _ in range(count):
-        costs = -SHARE * noise(rng, CASES, YOUNG + 1)
+        costs = -SHARE * noise(rng, cases, YOUNG + 1)
         costs[0, -1] -= np.log1p(-drop)
         calls = _called(costs, expected)
         hit += bool(calls[0])

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from tracker.evaluate import noises
 from tracker.evaluate.noises import NOISES, Noise
 from tracker.evaluate.protocol import (
+    CASES,
     PAST,
     false_alarms,
     false_changes,
@@ -45,6 +46,8 @@ class Figure:
         return self.value >= self.least if self.least is not None else None
 
 
+# Cases of a small suite.
+SMALL = 20
 FALSE = "false alarms per 100 runs"
 Part = Callable[[Generator, int], Iterator[Figure]]
 
@@ -143,12 +146,17 @@ def _history(rng: Generator, series: int) -> Iterator[Figure]:
 
 
 def _gate(rng: Generator, series: int) -> Iterator[Figure]:
-    """Judge whole suites of 200 cases, one run each against a level of 20 runs."""
-    count = max(2, min(100, series // 5))
-    for name in ("Gaussian", "AR(1) 0.5", "two levels", "downward spikes", "heavy tails, t(3)"):
-        figure = partial(Figure, "gate, suite of 200", name, series=count)
-        wrong, hit = suites(NOISES[name], rng, count, drop=0.1)
-        # One of a hundred is allowed; fewer suites cannot tell one from none.
-        most = max(0.01, 2 / count) if name == "Gaussian" else None
-        yield figure("unchanged suites with any call", value=wrong, most=most)
-        yield figure("10 % drop of one case found at the first run", value=hit)
+    """Judge whole suites, one run each against a level of 20 runs; a tenth of them for drops."""
+    count = max(2, min(2_000, 2 * series))
+    for cases, many in ((CASES, count), (SMALL, 2 * count)):
+        for name, noise in NOISES.items():
+            figure = partial(Figure, f"gate, suite of {cases}", name, series=many)
+            wrong, _ = suites(noise, rng, many, cases=cases)
+            # One of a hundred is allowed; a few suites cannot tell one from none.
+            most = max(0.01, 2 / many) if cases == CASES else None
+            yield figure("unchanged suites with any call", value=wrong, most=most)
+            figure = partial(figure, series=max(2, many // 10))
+            for drop in (0.1, 0.3):
+                _, hit = suites(noise, rng, max(2, many // 10), drop, cases)
+                what = f"{drop:.0%} drop of one case found at the first run".replace("%", " %")
+                yield figure(what, value=hit)

@@ -95,3 +95,11 @@ def test_a_goal_is_met_from_the_right_side() -> None:
     assert met(0.5) is None
     assert (met(0.01, most=0.02), met(0.03, most=0.02)) == (True, False)
     assert (met(0.8, least=0.75), met(0.7, least=0.75)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "name", ["downward spikes", "heavy tails, t(3)", "uneven, waves 0.3-1.7 %"]
+)
+def test_an_unchanged_suite_calls_nothing_where_runs_stray(name: str) -> None:
+    # One suite in a hundred may; by Student's t alone one in five to ten would.
+    assert suites(noises.NOISES[name], rng(), 25)[0] <= 1 / 25
