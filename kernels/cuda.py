@@ -28,10 +28,10 @@ _is_compiling = torch.compiler.is_dynamo_compiling  # of an export the tensors a
 class Function(Protocol):
     """A kernel on a device, ready to launch: `launch.Function` or `host.Function`."""
 
-    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
+    def __call__(self, blocks: int, *values: Any) -> None:
         """Launch `blocks` blocks with `values`; pointers are integers."""
 
-    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+    def bind(self, blocks: int, *values: Any) -> Callable[[], None]:
         """Return that launch as a call that needs nothing more."""
 
 
@@ -41,14 +41,13 @@ def get_function(
     layout: str,
     device_index: int,
     threads: int = THREADS,
-    shared_bytes: int = 0,
 ) -> Function:
     """Return kernel `name` of a source on a device, -1 being the CPU: compiled and loaded once."""
     if device_index < 0:
         return host.library(source).function(name, layout, threads)
     from kernels import launch
 
-    return launch.module(source, device_index).function(name, layout, threads, shared_bytes)
+    return launch.module(source, device_index).function(name, layout, threads)
 
 
 class CudaImplementation(Implementation):

@@ -35,7 +35,6 @@ class _Launch(ctypes.Structure):
     _fields_ = (
         ("grid", ctypes.c_uint * 3),
         ("block", ctypes.c_uint * 3),
-        ("shared", ctypes.c_uint),
     )
 
 
@@ -110,13 +109,13 @@ class Function:
         self._pack = struct.Struct(f"@{layout}").pack
         self._threads = threads
 
-    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
+    def __call__(self, blocks: int, *values: Any) -> None:
         """Run `blocks` blocks; `values` are the kernel's arguments, pointers as integers."""
-        self.bind(blocks, *values, shared_bytes=shared_bytes)()
+        self.bind(blocks, *values)()
 
-    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+    def bind(self, blocks: int, *values: Any) -> Callable[[], None]:
         """Return the launch with its arguments packed: a call that needs nothing more."""
-        launch = _Launch((blocks, 1, 1), (self._threads, 1, 1), shared_bytes)
+        launch = _Launch((blocks, 1, 1), (self._threads, 1, 1))
         entry, where, packed = self._entry, ctypes.byref(launch), self._pack(*values)
 
         def call() -> None:

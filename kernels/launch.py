@@ -88,21 +88,21 @@ class Function:
         self._threads = threads
         self._device_index = device_index
 
-    def __call__(self, blocks: int, *values: Any, shared_bytes: int = 0) -> None:
+    def __call__(self, blocks: int, *values: Any) -> None:
         """Launch `blocks` blocks on torch's current stream of the device; pointers are integers."""
         index = self._device_index
         if current_device() != index:
             with torch.cuda.device(index):
-                return self(blocks, *values, shared_bytes=shared_bytes)
+                return self(blocks, *values)
         arguments = self._arguments
         self._pack(arguments.buffer, 0, *values)
         self._launch(
-            self._handle, blocks, 1, 1, self._threads, 1, 1, shared_bytes,
+            self._handle, blocks, 1, 1, self._threads, 1, 1, 0,
             current_stream(index), 0, arguments.address,
         )  # fmt: skip
         return None
 
-    def bind(self, blocks: int, *values: Any, shared_bytes: int = 0) -> Callable[[], None]:
+    def bind(self, blocks: int, *values: Any) -> Callable[[], None]:
         """Return the launch with its arguments packed: a call that needs nothing more."""
         kept = _Buffer(self._size)
         self._pack(kept.buffer, 0, *values)
@@ -118,11 +118,11 @@ class Function:
                 return
             stream = current_stream(index)
             try:
-                launch(handle, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, 0, where)
+                launch(handle, blocks, 1, 1, threads, 1, 1, 0, stream, 0, where)
             except RuntimeError:
                 # Without a context the driver refuses; asking for it before costs every launch.
                 give_context(index)
-                launch(handle, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, 0, where)
+                launch(handle, blocks, 1, 1, threads, 1, 1, 0, stream, 0, where)
 
         return call
 
@@ -144,18 +144,10 @@ class Module:
             self._module = _cupy().cuda.driver.moduleLoadData(cubin.code)
             self.load_s = time.perf_counter() - start
 
-    def function(self, name: str, layout: str, threads: int, shared_bytes: int = 0) -> Function:
-        """Return kernel `name`; `layout` is its parameter list as `struct` format characters.
-
-        `shared_bytes` above 48 KiB must be asked for here once.
-        """
+    def function(self, name: str, layout: str, threads: int) -> Function:
+        """Return kernel `name`; `layout` is its parameter list as `struct` format characters."""
         with torch.cuda.device(self._device_index):
             handle = _cupy().cuda.driver.moduleGetFunction(self._module, name)
-            if shared_bytes > 48 * 1024:
-                driver = _cupy().cuda.driver
-                driver.funcSetAttribute(
-                    handle, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes
-                )
             # Inside: it asks for the device's context, and another device may be the caller's.
             return Function(handle, layout, threads, self._device_index)
 

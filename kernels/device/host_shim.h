@@ -42,10 +42,9 @@ namespace host {
 
 constexpr unsigned MAX_THREADS = 1024;
 constexpr size_t STACK_BYTES = 64 * 1024;
-constexpr size_t MAX_SHARED = 228 * 1024;  // the most that a block gets on sm_90
 
 struct Launch {
-    unsigned grid[3], block[3], shared;
+    unsigned grid[3], block[3];
 };
 
 // ---- fibers ------------------------------------------------------------------------------------
@@ -197,7 +196,7 @@ void run(const Launch& launch, const char* packed, void (*)(A...)) {
     const std::tuple<A...> arguments{take<A>(packed, at)...};
     const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
     const long long blocks = 1LL * launch.grid[0] * launch.grid[1] * launch.grid[2];
-    if (threads > MAX_THREADS || launch.shared > MAX_SHARED) fail("a launch beyond CUDA's limits");
+    if (threads > MAX_THREADS) fail("a launch beyond CUDA's limits");
     // Waking the other cores costs more than a few thousand plain threads do; fibers cost far more.
 #pragma omp parallel for schedule(static) if (COOPERATIVE ? blocks > 16 : blocks * threads > 1 << 15)
     for (long long index = 0; index < blocks; ++index) {
@@ -211,13 +210,6 @@ void run(const Launch& launch, const char* packed, void (*)(A...)) {
                         std::apply(KERNEL_FUNCTION, arguments);
         }
     }
-}
-
-static thread_local std::unique_ptr<uint4[]> dynamic_shared;
-
-static inline void* shared_memory() {
-    if (!dynamic_shared) dynamic_shared.reset(new uint4[MAX_SHARED / sizeof(uint4)]);
-    return dynamic_shared.get();
 }
 
 // ---- warps -------------------------------------------------------------------------------------
@@ -255,7 +247,6 @@ template <class T> T exchange(unsigned mask, T value, unsigned source) {
 #define KERNEL(threads, name, parameters) BANDWATCH_KERNEL(name, parameters, false)
 #define FULL_OCCUPANCY_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
 #define COOPERATIVE_KERNEL(threads, name, parameters) BANDWATCH_KERNEL(name, parameters, true)
-#define DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(host::shared_memory())
 
 // ---- intrinsics --------------------------------------------------------------------------------
 

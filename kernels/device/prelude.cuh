@@ -15,8 +15,6 @@
     extern "C" __global__ void __launch_bounds__(threads, 2048 / (threads)) name parameters
 // A kernel whose threads meet: barriers, shuffles or shared memory.
 #define COOPERATIVE_KERNEL(threads, name, parameters) KERNEL(threads, name, parameters)
-// Shared memory whose size the launch sets; 16-byte aligned.
-#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 
 // One wide store. Of an assignment NVRTC 13.0 may make four narrow ones (seen for sm_80 and sm_90),
 // and __stwb gives a store with an ordering that nobody asked for.

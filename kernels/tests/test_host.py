@@ -33,7 +33,7 @@ COOPERATIVE_KERNEL(64, neighbours, (const float* x, float* left, float* first)) 
 }
 // Threads past the end leave before the barrier, as on a GPU.
 COOPERATIVE_KERNEL(128, leavers, (int* y, int n)) {
-    DYNAMIC_SHARED(int, tile);
+    __shared__ int tile[128];
     if (static_cast<int>(threadIdx.x) >= n) return;
     tile[threadIdx.x] = threadIdx.x;
     __syncthreads();
@@ -99,7 +99,7 @@ def test_shuffles_up_and_from_a_lane_of_a_part(library: host.Library) -> None:
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 128])
 def test_threads_that_left_do_not_count_at_a_barrier(library: host.Library, n: int) -> None:
     y = torch.full((128,), -1, dtype=torch.int32)
-    library.function("leavers", "Pi", 128)(1, y.data_ptr(), n, shared_bytes=512)
+    library.function("leavers", "Pi", 128)(1, y.data_ptr(), n)
     assert torch.equal(y[:n], ints(n).flip(0))
     assert (y[n:] == -1).all()
 

@@ -36,8 +36,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         moduleLoadData=told("load", 7),
         moduleGetFunction=told("function", 9),
         launchKernel=told("launch"),
-        funcSetAttribute=told("attribute"),
-        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
     )
     runtime = SimpleNamespace(setDevice=told("setDevice"))
     cupy = SimpleNamespace(cuda=SimpleNamespace(driver=driver, runtime=runtime))
@@ -54,7 +52,7 @@ def test_the_first_device_stays_current_when_the_second_is_used(
 ) -> None:
     cubin: Any = SimpleNamespace(code=b"", source=None)
     assert Cubin.__dataclass_fields__.keys() >= {"code", "source"}
-    function = launch.Module(cubin, 1).function("f", "Pq", 128, shared_bytes=64 * 1024)
+    function = launch.Module(cubin, 1).function("f", "Pq", 128)
     assert launch.current_device() == 0
     function(1, 0, 0)
     function.bind(1, 0, 0)()
