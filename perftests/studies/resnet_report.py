@@ -307,7 +307,8 @@ def _draw_power(axes: Any, ways: Sequence[Row]) -> None:
         color=LINES[3],
         error_kw={"ecolor": LINES[0]},
     )
-    axes.bar_label(bars, fmt="%.0f", padding=4, fontsize=8.5)
+    told = [f"{float(way['GFLOP/J']):.0f}" if "GFLOP/J" in way else "not told" for way in ways]
+    axes.bar_label(bars, told, padding=4, fontsize=8.5)
     axes.set_xlim(0, max(efficiency) * 1.2)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("GFLOP/s a watt, whole board")
