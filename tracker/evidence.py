@@ -48,11 +48,19 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class _Run:
+    """A result with times, and what they say."""
+
+    result: Result
+    median: LogMedian
+
+
+@dataclass(frozen=True, slots=True)
 class _Metric:
-    """A cost of a result."""
+    """A cost of a run."""
 
     name: str
-    of_result: Callable[[Result], float | None]
+    of_run: Callable[[_Run], float | None]
 
 
 def weigh(
@@ -62,31 +70,43 @@ def weigh(
 
     `quietness` scales the noise that is expected before any was seen.
     """
-    if not (_measured(base.result) and _measured(head.result)):
+    if not (base.result.timed and head.result.timed):
         return ()
     if not base.pasts:
         (base,) = with_pasts([base])
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
+    noise = quieter(expected_noise(base, head), quietness)
+    before, after = _runs(base), _runs(head)
     return tuple(
         evidence
         for metric, board in ((_TIME, 0.0), (_CYCLES, 0.0), (_COPY, extra))
-        if (evidence := _weigh(metric, base, head, confidence, board, quietness)) is not None
+        if (
+            evidence := _weigh(
+                metric, before, after, base.pasts[metric.name], noise, confidence, board
+            )
+        )
+        is not None
     )
 
 
 def _weigh(
-    metric: _Metric, base: Side, head: Side, confidence: float, extra: float, quietness: float
+    metric: _Metric,
+    before: Sequence[_Run],
+    after: Sequence[_Run],
+    past: Past,
+    noise: Noise,
+    confidence: float,
+    extra: float,
 ) -> Evidence | None:
-    first, last = metric.of_result(base.result), metric.of_result(head.result)
+    first, last = metric.of_run(before[0]), metric.of_run(after[0])
     if not first or not last:
         return None
-    noise = quieter(expected_noise(base, head), quietness)
     if metric is _COPY:  # both the kernel's time and the copy's vary
         noise = replace(noise, sigma=sqrt(2) * noise.sigma)
     standing = against(
-        _runs(metric.of_result, base.runs),
-        _runs(metric.of_result, head.runs),
-        base.pasts[metric.name],
+        _costs_of(metric, before),
+        _costs_of(metric, after),
+        past,
         noise=noise,
         confidence=confidence,
         extra=extra,
@@ -122,7 +142,7 @@ def expected_noise(base: Side, head: Side) -> Noise:
 
 def distance(base: Side, head: Side) -> float | None:
     """Return how far apart the two times are in units of the expected noise of their ratio."""
-    if not (_measured(base.result) and _measured(head.result)):
+    if not (base.result.timed and head.result.timed):
         return None
     apart = log_median(head.result.measurements_s).value
     apart -= log_median(base.result.measurements_s).value
@@ -142,7 +162,8 @@ def copy_standing(base: Side, head: Side) -> Standing | None:
     if past.newest is None:
         return None
     noise = expected_noise(base, head)
-    return against(_runs(_copy_s, base.runs), _runs(_copy_s, head.runs), past, noise=noise)
+    before, after = (_costs_of(_COPY_TIME, _runs(side)) for side in (base, head))
+    return against(before, after, past, noise=noise)
 
 
 def _copies(history: Iterable[Earlier]) -> list[LogMedian]:
@@ -167,42 +188,37 @@ def _costs(history: Iterable[Earlier]) -> tuple[list[LogMedian], ...]:
     return found
 
 
-def _runs(cost: Callable[[Result], float | None], results: Iterable[Result]) -> list[LogMedian]:
+def _runs(side: Side) -> list[_Run]:
+    """Return the runs of a side that have times."""
+    return [_Run(run, log_median(run.measurements_s)) for run in side.runs if run.timed]
+
+
+def _costs_of(metric: _Metric, runs: Iterable[_Run]) -> list[LogMedian]:
     """Return each run's log cost; how well it is known comes from the run's times."""
-    found = []
-    for result in results:
-        value = cost(result)
-        if value and _measured(result):
-            median = log_median(result.measurements_s)
-            found.append(LogMedian(log(value), median.error, median.spread, median.count))
-    return found
+    return [replace(run.median, value=log(value)) for run in runs if (value := metric.of_run(run))]
 
 
-def _measured(result: Result) -> bool:
-    sample = result.measurements_s
-    return bool(sample) and all(map(isfinite, sample)) and min(sample) > 0
+def _time(run: _Run) -> float:
+    return exp(run.median.value)
 
 
-def _time(result: Result) -> float | None:
-    return exp(log_median(result.measurements_s).value) if _measured(result) else None
+def _cycles(run: _Run) -> float | None:
+    return run.result.median_cycles
 
 
-def _cycles(result: Result) -> float | None:
-    return result.median_cycles
+def _copy_cost(run: _Run) -> float | None:
+    copy, moved = run.result.peaks.copy_bytes_per_s, run.result.bytes_moved
+    return copy * _time(run) / moved if copy and moved else None
 
 
-def _copy_cost(result: Result) -> float | None:
-    seconds, copy, moved = _time(result), result.peaks.copy_bytes_per_s, result.bytes_moved
-    return copy * seconds / moved if seconds and copy and moved else None
-
-
-def _copy_s(result: Result) -> float | None:
-    copy, moved = result.peaks.copy_bytes_per_s, result.bytes_moved
+def _copy_s(run: _Run) -> float | None:
+    copy, moved = run.result.peaks.copy_bytes_per_s, run.result.bytes_moved
     return moved / copy if copy and moved else None
 
 
 _TIME = _Metric("time", _time)
 _CYCLES = _Metric("cycles", _cycles)
 _COPY = _Metric("copy fraction", _copy_cost)
+_COPY_TIME = _Metric("time of the copy", _copy_s)
 # In the order of `_costs`.
 _METRICS = (_TIME, _CYCLES, _COPY)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import isfinite
 from types import MappingProxyType
 
 Scalar = str | int | float | bool
@@ -70,6 +71,7 @@ class Case:
     cache: str = "cold"
     parameters: Mapping[str, Scalar] = field(default_factory=lambda: _EMPTY)
     version: int = 1
+    _fingerprint: str = field(default="", init=False, repr=False, compare=False)
 
     def identity(self) -> dict[str, object]:
         """Return the named values that identify the case, as plain JSON data."""
@@ -87,7 +89,9 @@ class Case:
     @property
     def fingerprint(self) -> str:
         """Stable key of the case, independent of parameter order."""
-        return fingerprint(self.identity())
+        if not self._fingerprint:  # asked for several times, and made of text each time
+            object.__setattr__(self, "_fingerprint", fingerprint(self.identity()))
+        return self._fingerprint
 
     @property
     def label(self) -> str:
@@ -275,6 +279,12 @@ class Result:
     counters: Mapping[str, float | str | None] | None = None
     warnings: tuple[Warn, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def timed(self) -> bool:
+        """Whether there are measurements, each of them a positive time."""
+        sample = self.measurements_s
+        return bool(sample) and min(sample) > 0 and all(map(isfinite, sample))
 
     @property
     def bandwidth(self) -> float | None:

@@ -80,7 +80,7 @@ def _flaws(result: Result, name: str, min_measurements: int) -> Iterator[Reason]
         if result.status is not Status.THROTTLED:
             return
     values = result.measurements_s
-    bad = [v for v in values if not isfinite(v) or v <= 0]
+    bad = [] if result.timed else [v for v in values if not isfinite(v) or v <= 0]
     if bad:
         yield Reason(
             ReasonCode.NOT_FINITE,
@@ -146,6 +146,8 @@ def remarks(base: Side, head: Side) -> Iterator[Reason]:
 
 def environment_difference(base: Environment, head: Environment) -> tuple[str, ...]:
     """Return where two environments may not differ and do, each as `field: base -> head`."""
+    if base == head:
+        return ()
     a, b = _flat(base.matters()), _flat(head.matters())
     return tuple(
         f"{key}: {a.get(key)} -> {b.get(key)}"

@@ -9,6 +9,7 @@ from tracker.config import Config
 from tracker.errors import NotFoundError
 from tracker.gate import compare_runs
 from tracker.queries import RunInfo, find_run, runs
+from tracker.queries.columns import collector_paused
 from tracker.report.document import Document
 from tracker.report.formats import Format
 from tracker.report.headings import comparison_heading
@@ -33,7 +34,7 @@ def command(
 
     Example: bandwatch compare main
     """
-    with Store.open(config.store.url, read_only=True) as store:
+    with Store.open(config.store.url, read_only=True) as store, collector_paused():
         head = resolve(store, b, gpu)
         base, note = _base(store, a, head, gpu)
         gate = compare_runs(store, base, head, config.thresholds, today=datetime.now(UTC).date())

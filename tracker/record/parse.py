@@ -120,7 +120,8 @@ def case_from(data: Json) -> Case:
 def result_from(data: Json) -> Result:
     """Return one result; whole numbers given for times become floats."""
     values = dict(data)
-    values["case"] = case_from(values["case"])
+    if not isinstance(values["case"], Case):  # a store has made it already
+        values["case"] = case_from(values["case"])
     values["status"] = Status(values["status"])
     values["measurements_s"] = tuple(map(float, values["measurements_s"]))
     if (summary := values.get("summary")) is not None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracker.stats.change_point import changes_in
-from tracker.stats.compare import CONFIDENCE, Comparison, compare_runs
+from tracker.stats.compare import CONFIDENCE, Comparison, centre, compare_runs
 from tracker.stats.level import Mask, fit
 from tracker.stats.noise import Noise, learn, learn_elsewhere, learn_from_steps
 from tracker.stats.screen import may_change
@@ -180,7 +180,7 @@ def against(
 def _from_base(
     standing: Standing, base: Sequence[LogMedian], head: Sequence[LogMedian]
 ) -> Standing:
-    shift = float(_values(head).mean() - _values(base).mean())
+    shift = centre(_values(head)) - centre(_values(base))
     return replace(standing, distance=_in_units(shift, standing.comparison.noise.sigma, len(base)))
 
 

@@ -76,7 +76,7 @@ def compare_runs(
         learned.sigma**2 * (1 / b.size + 1 / h.size) + _within(base) + _within(head) + extra**2
     )
     return _judge_shift(
-        float(h.mean() - b.mean()), sqrt(variance), learned, (b.size, h.size), confidence
+        centre(h) - centre(b), sqrt(variance), learned, (b.size, h.size), confidence
     )
 
 
@@ -118,6 +118,11 @@ def runs_to_decide(
         room -= 1 / comparison.base_runs
         needed = ceil(1 / room) - comparison.head_runs if room > 0 else limit + 1
     return max(1, needed) if needed <= limit else None
+
+
+def centre(values: Array) -> float:
+    """Return the mean of one or more values; most sides are one run, which needs no NumPy."""
+    return float(values[0] if values.size == 1 else values.mean())
 
 
 def _within(side: Sequence[LogMedian]) -> float:

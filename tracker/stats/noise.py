@@ -62,10 +62,10 @@ def learn(noise: Noise, *groups: Array) -> Noise:
     The variance is the mean of the prior's and the observed one, weighted by their degrees of
     freedom (the scaled inverse chi-square update).
     """
-    squares = sum(float(np.sum((g - g.mean()) ** 2)) for g in groups if g.size)
     seen = sum(g.size - 1 for g in groups if g.size)
     if seen == 0:
         return noise
+    squares = sum(float(np.sum((g - g.mean()) ** 2)) for g in groups if g.size)
     degrees = noise.degrees + seen
     sigma = float(np.sqrt((noise.degrees * noise.sigma**2 + squares) / degrees))
     runs = sum(g.size for g in groups)
@@ -93,9 +93,9 @@ def learn_from_steps(noise: Noise, values: Sequence[float]) -> Noise:
     so that a level that changed now and then is not taken for noise, and a time that jumps between
     two values from process to process is.
     """
-    steps = np.abs(np.diff(values))
-    if steps.size < LEAST_STEPS:
+    if len(values) <= LEAST_STEPS:
         return noise
+    steps = np.abs(np.diff(values))
     seen = 1.4826 * float(median_low(steps.tolist())) / sqrt(2)
     worth = MEDIAN_EFFICIENCY * steps.size
     degrees = noise.degrees + worth

@@ -69,7 +69,7 @@ def _log_median(measurements: tuple[float, ...]) -> LogMedian:
     weights = _weights(n)
     centre = float(weights @ logs)
     variance = float(weights @ (logs - centre) ** 2)
-    q1, median, q3 = (float(q) for q in np.quantile(logs, (0.25, 0.5, 0.75)))
+    q1, median, q3 = (_quantile(logs, share) for share in (0.25, 0.5, 0.75))
     error = float(np.hypot(np.sqrt(variance), _tick(logs) / np.sqrt(12.0)))
     return LogMedian(median, error, (q3 - q1) * IQR_TO_SD, n)
 
@@ -86,12 +86,22 @@ def _weights(n: int) -> Array:
     return weights
 
 
+def _quantile(values: Array, share: float) -> float:
+    """Return what `np.quantile` does of sorted values, to the bit: that takes longer to ask."""
+    place = (values.size - 1) * share
+    below = int(place)
+    low, high = float(values[below]), float(values[min(below + 1, values.size - 1)])
+    part = place - below
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+
+
 def _tick(logs: Array) -> float:
-    """Return the step of a timer whose readings repeat, 0 when they hardly ever do."""
-    distinct = np.unique(logs)
-    if distinct.size < 2 or 2 * distinct.size > logs.size:
+    """Return the step of a timer whose sorted readings repeat, 0 when they hardly ever do."""
+    steps = np.diff(logs)
+    steps = steps[steps > 0]
+    if steps.size < 1 or 2 * (steps.size + 1) > logs.size:
         return 0.0
-    return float(np.min(np.diff(distinct)))
+    return float(steps.min())
 
 
 def _checked(measurements: Sequence[float]) -> Array:

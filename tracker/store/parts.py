@@ -84,7 +84,7 @@ def join(
         {name: columns[name] for name in _NO_SUMMARY} if columns["count"] is not None else None
     )
     whole |= {
-        "case": case.identity(),
+        "case": case,
         "status": columns["status"],
         "bytes_moved": columns["bytes_moved"],
         "median_cycles": columns["median_cycles"],
