@@ -21,9 +21,8 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
-from scipy.stats import beta
-
 from tracker.errors import NotFoundError, StoreError, TrackerError
+from tracker.evaluate.share import interval
 from tracker.gate import judge_run
 from tracker.model import VerdictKind
 from tracker.queries import RunInfo, runs
@@ -88,14 +87,6 @@ def _before(run: RunInfo, found: Sequence[RunInfo]) -> int:
         loss_of(info) is None and info.device.uuid == run.device.uuid and info.started < run.started
         for info in found
     )
-
-
-def interval(hits: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a share."""
-    tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, hits, of - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, of - hits)) if hits < of else 1.0
-    return low, high
 
 
 def alarms_document(store: Store) -> Document:

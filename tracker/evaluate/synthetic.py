@@ -21,6 +21,7 @@ from tracker.evaluate.protocol import (
     suites,
     watch,
 )
+from tracker.evaluate.share import interval
 from tracker.model import VerdictKind
 from tracker.stats.monitor import Monitor
 
@@ -37,6 +38,13 @@ class Figure:
     unit: str = "share"
     most: float | None = None
     least: float | None = None
+
+    @property
+    def between(self) -> tuple[float, float] | None:
+        """Its 95 % interval, None where the value is no share of the series."""
+        if self.unit != "share" or not 0 <= self.value <= 1:
+            return None
+        return interval(round(self.value * self.series), self.series)
 
     @property
     def met(self) -> bool | None:
@@ -104,8 +112,9 @@ def _repeated(rng: Generator, series: int) -> Iterator[Figure]:
     figure = partial(Figure, "monitor with re-measurement", "Gaussian", series=series)
     clean = watch(noises.gaussian, rng, series, remeasure=True)
     yield figure(FALSE, value=clean.false_alarms, unit="rate", most=0.01)
-    yield figure("extra runs, each repeat counted", value=clean.extra_runs, most=0.08)
-    yield figure("runs that are measured again", value=clean.asked, most=0.08)
+    extra = partial(figure, unit="a run")
+    yield extra("extra runs, each repeat counted", value=clean.extra_runs, most=0.08)
+    yield extra("runs that are measured again", value=clean.asked, most=0.08)
     for drop, least in ((0.02, 0.5), (0.05, 0.98)):
         first = float(noticed(noises.gaussian, rng, series, drop, remeasure=True)[0])
         yield figure(
@@ -121,7 +130,7 @@ def _history(rng: Generator, series: int) -> Iterator[Figure]:
     step = placed(noises.gaussian, rng, count, 0.02)
     yield many("Gaussian", "2 % step: exact index", value=step.exact, least=0.63)
     yield many("Gaussian", "2 % step: within two runs", value=step.within_two, least=0.94)
-    yield many("Gaussian", "2 % step: further change points", value=step.extra)
+    yield many("Gaussian", "2 % step: further change points", value=step.extra, unit="count")
     goals = {
         "Gaussian": 0.01,
         "AR(1) 0.5": 0.05,

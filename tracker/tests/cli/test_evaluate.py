@@ -38,7 +38,7 @@ def test_a_missing_store_is_one_line(bandwatch: Command) -> None:
 def test_missed_goals_are_named() -> None:
     met = Figure("monitor", "Gaussian", "a rate", 0.01, 10, most=0.02)
     missed = Figure("history", "AR(1) 0.5", "a share", 0.07, 10, most=0.05)
-    document = synthetic_document([met, missed, Figure("a", "b", "c", 1.0, 10)], seed=4)
+    document = synthetic_document([met, missed, Figure("a", "b", "c", 1.0, 10)], seed=4, count=10)
     assert "1 of 2 goals met" in document.summary
     assert "history, AR(1) 0.5, a share" in document.notes[0]
     assert "at most 0.05" in to_markdown(document)

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracker.evaluate.alarms import alarms_document, interval, main
+from tracker.evaluate.alarms import alarms_document, main
+from tracker.evaluate.share import interval
 from tracker.model import Run
 from tracker.store import Store
 from tracker.tests.factory import make_case, make_result, make_run
