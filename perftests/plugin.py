@@ -192,8 +192,8 @@ class _Caller:
         if self._benchmark is not None and outcome.broken is not None:
             refuse(self._benchmark, outcome.broken)
         pytest.fail(
-            f"{workload.label} {mode}: no time is reported, the chain of trust broke.\n"
-            f"broken link: {outcome.broken}",
+            f"{workload.label} {mode}: no time is reported, the chain of trust broke: "
+            f"{outcome.broken}",
             pytrace=False,
         )
 

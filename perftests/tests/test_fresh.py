@@ -65,8 +65,8 @@ def test_the_others_run_in_a_fresh_process_and_their_records_arrive(
     result.assert_outcomes(passed=3, failed=2)
     result.stdout.fnmatch_lines(
         [
-            "broken link: device error: an illegal memory access was encountered",
-            "broken link: compare with the reference: *never written*",
+            "*the chain of trust broke: device error: an illegal memory access was encountered",
+            "*the chain of trust broke: compare with the reference: *never written*",
         ]
     )
     kept = [json.loads(line) for line in Path("kept.jsonl").read_text().splitlines()]
@@ -107,4 +107,4 @@ def test_after(gpu_benchmark):
     flags = [flag for flag in FAST if "device" not in flag]
     result = pytester.runpytest_subprocess(*flags, f"--bandwatch-device={gpu}")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["broken link: device error: *"])
+    result.stdout.fnmatch_lines(["*the chain of trust broke: device error: *"])
