@@ -19,27 +19,23 @@ from tracker.errors import (
     TrackerError,
     UnfitError,
 )
-from tracker.lineage import fork_of, line_of
 from tracker.loop.ab import Bench, Contest, compare_commits
+from tracker.loop.before import keep_baseline, line_before
 from tracker.loop.durations import counted
-from tracker.loop.fresh import MeasureError, Task
-from tracker.loop.judging import earlier_runs, judge_session, scratch_store
+from tracker.loop.fresh import Job, MeasureError, Task, side_by_side
+from tracker.loop.judging import earlier_runs, judge_session
 from tracker.loop.runs import to_runs
 from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
-from tracker.loop.waived import keep_waivers
 from tracker.loop.worktrees import BuildError, build
-from tracker.merge_base import base_of, line_from
+from tracker.merge_base import base_of
 from tracker.model import Checkout, Run, VerdictKind, fingerprint
 from tracker.occasion import AGAIN
-from tracker.queries import ancestors, candidates, find_run, load_run
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
 from tracker.store import Store
 
 _CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
-# Enough for the level of a series, repeats of its commits included.
-_BASE_RUNS = 40
 _LEARNED = 200
 _TOLD = 500
 # Before anybody is alarmed, a change must stand in so many further processes.
@@ -125,11 +121,11 @@ def _steps(plan: Plan, shop: Workshop) -> None:
         build(shop.config.root, settings, shop.bench.folder / "build.log")
         session.note("built")
     if not session.has("ancestors"):
-        session.note("ancestors", shas=list(_line(shop)))
+        session.note("ancestors", shas=list(line_before(shop)))
     other = _other_side(plan, shop)
     with shop.lock():
         _measure(plan, shop)
-        _keep_baseline(shop)
+        keep_baseline(shop)
         if plan.record:
             _record(shop)
         _measure_again(plan, shop, other)
@@ -137,63 +133,22 @@ def _steps(plan: Plan, shop: Workshop) -> None:
         _record(shop)
 
 
-def _line(shop: Workshop) -> Sequence[str]:
-    """Return the commits that may stand before the measured one, newest first.
-
-    By hand a branch stands on its merge base, as its pull request will. CI's branches without a
-    pull request may live long: there every commit counts.
-    """
-    checkout, root = shop.checkout, shop.config.root
-    base = None if shop.bench.stamp.ci else base_of(checkout, root)
-    return line_from(base, root) if base else line_of(checkout, root) or ()
-
-
-def _known_line(store: Store, shop: Workshop, line: Sequence[str]) -> Sequence[str]:
-    """Return the line with what the store knows of it, where a shallow clone does not."""
-    checkout = shop.checkout
-    if not checkout.shallow or checkout.commit is None:
-        return line
-    # A shallow clone has the oldest commit's own words of its parents, not them.
-    fork = fork_of(checkout)
-    oldest = git.commit(line[-1], shop.config.root) if line and not fork else checkout.commit
-    starts = (fork,) if fork else oldest.parents
-    known = [sha for start in (*line, *starts) for sha in (start, *ancestors(store, start))]
-    whole = tuple(dict.fromkeys(known))
-    shop.session.note("ancestors", shas=list(whole))
-    return whole
-
-
-def _line_with_results(
-    store: Store, shop: Workshop, heads: Sequence[Run], line: Sequence[str]
-) -> Sequence[str]:
-    """Return the line, or that of all ancestors where a merge base's has no result."""
-    whole = line_of(shop.checkout, shop.config.root) or ()
-    if set(whole) <= set(line) or any(
-        _candidates(store, head, line, shop.checkout, own=False) for head in heads
-    ):
-        return line
-    if any(_candidates(store, head, whole, shop.checkout, own=False) for head in heads):
-        told = f"no result of the merge base {line[0][:12]}: judged against the nearest ancestor"
-        shop.session.note("problem", text=f"{told}; --ab measures the merge base")
-    shop.session.note("ancestors", shas=list(whole))
-    return whole
-
-
 def _measure(plan: Plan, shop: Workshop) -> None:
     session, bench = shop.session, shop.bench
     if session.has("kept head"):
         return
-    if not session.has("checked"):
-        bench.progress("checking correctness")
-        task = Task(keyword=plan.keyword, quick=plan.quick, timing=False)
-        checked = bench.measure(shop.config.root, task, bench.folder / "check.jsonl")
-        _note_failed(session, checked.failed)
-        session.note("checked", failed=len(checked.failed))
-    bench.progress("measuring")
-    started = bench.stamp.now()
-    journal = bench.folder / "measure.jsonl"
-    task = Task(keyword=plan.keyword, quick=plan.quick)
-    measured = bench.measure(shop.config.root, task, journal)
+    # The process that measures imports and collects meanwhile, then sleeps until all was checked.
+    steps = ("measure",) if session.has("checked") else ("check", "measure")
+    jobs = [_job(plan, shop, step) for step in steps]
+    with side_by_side(bench.measure, jobs) as answers:
+        for answer in answers[:-1]:
+            bench.progress("checking correctness")
+            checked = answer()
+            _note_failed(session, checked.failed)
+            session.note("checked", failed=len(checked.failed))
+        bench.progress("measuring")
+        started = bench.stamp.now()
+        measured = answers[-1]()
     for problem in measured.problems:
         session.note("problem", text=problem)
     _note_failed(session, measured.failed)
@@ -204,6 +159,11 @@ def _measure(plan: Plan, shop: Workshop) -> None:
     session.keep("head", runs)
 
 
+def _job(plan: Plan, shop: Workshop, step: str) -> Job:
+    task = Task(keyword=plan.keyword, quick=plan.quick, timing=step == "measure")
+    return Job(shop.config.root, task, shop.bench.folder / f"{step}.jsonl")
+
+
 def _note_failed(session: Session, failed: Mapping[str, str]) -> None:
     """Note tests that failed, each once: a test that left no record would be missed by nobody."""
     known = session.words(FAILED, "tests")
@@ -211,49 +171,6 @@ def _note_failed(session: Session, failed: Mapping[str, str]) -> None:
     if new:
         texts = [f"{test} failed: {why}"[:_TOLD] for test, why in new.items()]
         session.note(FAILED, tests=list(new), texts=texts[:FAILED_TOLD])
-
-
-def _keep_baseline(shop: Workshop) -> None:
-    """Copy the runs that the verdicts will rest on out of the store."""
-    session = shop.session
-    if session.has("kept base"):
-        return
-    heads = session.runs("head")
-    line: Sequence[str] = session.shas("ancestors")
-    found: dict[str, Run] = {}
-    file = shop.config.store.file
-    if file is not None and not file.exists():  # the first run of all
-        session.keep("base", ())
-        return
-    try:
-        with Store.open(shop.config.store.url, read_only=True) as store:
-            line = _known_line(store, shop, line)
-            line = _line_with_results(store, shop, heads, line)
-            for head in heads:
-                for run_id in _candidates(store, head, line, shop.checkout):
-                    found[run_id] = load_run(store, run_id)
-            keep_waivers(session, store)
-    except (StoreError, GitError) as error:
-        session.note("problem", text=f"no baseline from the store: {error}")
-    session.keep("base", found.values())
-
-
-def _candidates(
-    store: Store, head: Run, line: Sequence[str], checkout: Checkout, *, own: bool = True
-) -> tuple[str, ...]:
-    """Return the ids of the runs that may be a baseline of a run which the store need not hold.
-
-    With `own` earlier runs of the very commit are among them.
-    """
-    with scratch_store() as scratch:
-        scratch.record(head)
-        info = replace(find_run(scratch, head.run_id), number=-1)
-    below = (checkout.commit.sha,) if checkout.dirty and checkout.commit else ()
-    found = candidates(store, info, ancestors=(*below, *line), limit=_BASE_RUNS)
-    sha = checkout.commit.sha if checkout.commit and not checkout.dirty else None
-    return tuple(
-        run.run_id for run in found if run.run_id != head.run_id and (own or run.sha != sha)
-    )
 
 
 def _record(shop: Workshop) -> None:

@@ -40,6 +40,45 @@ def test_a_crash_costs_no_measurement(
     assert len(here) == 3
 
 
+ORDER = """
+import os
+def pytest_runtest_logreport(report):
+    if report.when == "call":
+        step = os.path.basename(os.environ["BANDWATCH_JOURNAL"])
+        print(step, report.outcome, file=open(os.environ["ORDER"], "a"))
+"""
+WRONG = """
+import os
+def test_relu(gpu_benchmark):
+    assert not os.environ.get("WRONG"), "wrong at element 7"
+    gpu_benchmark("relu")
+def test_add(gpu_benchmark):
+    gpu_benchmark("add")
+"""
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_nothing_is_timed_before_all_was_checked(
+    history: Path,
+    bandwatch: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    wrong: bool,
+) -> None:
+    (history / "conftest.py").write_text(project.CONFTEST + ORDER)
+    (history / "perf/test_perf.py").write_text(WRONG)
+    monkeypatch.setenv("ORDER", str(tmp_path / "order"))
+    if wrong:
+        monkeypatch.setenv("WRONG", "1")
+    assert bandwatch("ci").code == (1 if wrong else 0)
+    relu = "failed" if wrong else "passed"
+    assert (tmp_path / "order").read_text().splitlines() == [
+        *(f"check.jsonl {relu}", "check.jsonl passed"),
+        *(f"measure.jsonl {relu}", "measure.jsonl passed"),
+    ]
+
+
 def test_a_process_that_dies_is_told_and_the_next_call_goes_on(
     history: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
