@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracker.model import Correctness, DeviceState, Peaks, Run, Status
+from tracker.model import Correctness, DeviceState, Environment, Peaks, Run, Status
 from tracker.store import Store
 from tracker.tests.cli.conftest import Command
 from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run
@@ -40,6 +40,31 @@ STALE: dict[str, Any] = {
     "finished_at": "2026-01-01T00:00:40Z",
 }
 
+# Of a CPU, whose time may be that of its other work.
+CPU = Environment("cpu", "a CPU")
+ON_CPU = PLAIN | {"median_cycles": None}
+THREE = [make_case(kernel, n=1 << 20) for kernel in ("relu", "add", "silu")]
+
+
+def on_cpu(
+    number: int, factors: Sequence[float], status: Status = Status.OK, copy: float = 1.0
+) -> Run:
+    """Return a run whose cases take so much longer; all but the first have that status."""
+    results = tuple(
+        make_result(
+            case,
+            [factor * (1 + 0.002 * (number % 3)) * time for time in TIMES],
+            status=status if place else Status.OK,
+            peaks=Peaks(copy_bytes_per_s=1e11 / copy * (1 + 0.002 * (number % 2))),
+            **ON_CPU,
+        )
+        for place, (case, factor) in enumerate(zip(THREE, factors, strict=True))
+    )
+    return run(number, results=results, environment=CPU)
+
+
+QUIET = tuple(on_cpu(number, (1, 1, 1)) for number in range(1, 13))
+
 SITUATIONS: dict[str, tuple[str, int, tuple[Run, ...]]] = {
     "no change": ("within_noise", 0, head()),
     "a loss": ("significant", 1, head(SLOWER, median_cycles=283_000.0)),
@@ -66,6 +91,9 @@ SITUATIONS: dict[str, tuple[str, int, tuple[Run, ...]]] = {
         3,
         (run(1), run(2, device=OTHER, fields={"peaks": Peaks(4.8e12)})),
     ),
+    "a loss on a quiet CPU": ("significant", 1, (*QUIET, on_cpu(13, (3, 1, 1)))),
+    "a busy CPU": ("busy_machine", 4, (*QUIET, on_cpu(13, (3, 1, 1), Status.NOISY))),
+    "a slow CPU": ("machine_moved", 4, (*QUIET, on_cpu(13, (3, 3, 3), copy=3.0))),
     "the same code": (
         "same_code",
         0,
