@@ -106,6 +106,12 @@ def clean_runs(store: Store, gpu: str, branch: str | None, limit: int) -> tuple[
 
 
 @cached
+def measured_commits(store: Store) -> frozenset[str]:
+    """Return the commits that were measured, those of a demo left out."""
+    return queries.measured_commits(store)
+
+
+@cached
 def run(store: Store, run_id: str) -> RunInfo | None:
     """Return a run by its id, None where there is none."""
     try:

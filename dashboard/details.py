@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import beside, commands, copying, data, facts, gated, history, layout
+from dashboard import beside, commands, copying, data, facts, gated, history, layout, orphans
 from dashboard.charts.series import series_chart
 from dashboard.facts import Fact
 from dashboard.history import Window
@@ -39,7 +39,7 @@ def show(
         return
     left, right = st.columns(2) if wide else (st.container(), st.container())
     with left:
-        facts.show([*run_facts(run), *result_facts(result)], view.colours)
+        facts.show([*run_facts(view, run), *result_facts(result)], view.colours)
     with right:
         for warning in result.warnings:
             facts.line((f"{warning.code}: {warning.message}",), view.colours)
@@ -105,10 +105,12 @@ def short_facts(run: RunInfo) -> Sequence[str]:
     )
 
 
-def run_facts(run: RunInfo) -> Sequence[Fact]:
+def run_facts(view: View, run: RunInfo) -> Sequence[Fact]:
     """Return what identifies a run: commit, subject, author, branch, time, device."""
     commit = run.checkout.commit
     state = " with uncommitted changes" if run.checkout.dirty else ""
+    if not run.demo and run.sha in orphans.left_git(view.snapshot):
+        state += ", which has left git: no branch or tag leads there"
     return (
         ("Commit", f"{short(run.sha)}{state}"),
         ("Subject", plain(commit.subject) if commit else ABSENT),

@@ -1,7 +1,7 @@
 """Series from the store as frames for the series chart, the sparklines and their tables."""
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dashboard import data
+from dashboard import data, orphans
 from dashboard.charts.series import SeriesView
 from dashboard.data import Snapshot, day, label
 from dashboard.gated import Seen
@@ -156,11 +156,17 @@ def _notes(series: Series, keep: NDArray[np.int64]) -> list[str]:
     return ["; ".join(told.get(i, ())) for i in range(len(keep))]
 
 
-def _with_texts(frame: pd.DataFrame, commits: Mapping[str, Commit]) -> pd.DataFrame:
+def _with_texts(
+    frame: pd.DataFrame, commits: Mapping[str, Commit], left: Collection[str]
+) -> pd.DataFrame:
     """Return the frame with what people read of each point: subject, author, measured."""
     known = [commits.get(sha) for sha in frame["full_sha"].to_list()]
     return frame.assign(
         subject=[plain(commit.subject, 90) if commit else ABSENT for commit in known],
+        note=[
+            "; ".join(filter(None, (note, orphans.LEFT_GIT if sha in left else "")))
+            for note, sha in zip(frame["note"], frame["full_sha"], strict=True)
+        ],
         author=[person(commit.author) if commit else ABSENT for commit in known],
         measured=[day(when) for when in frame["started"].to_list()],
     )
@@ -265,7 +271,8 @@ def load(
     shown, group = grouped(every) if len(every) else (every, 1)
     if len(shown):
         shas = tuple(dict.fromkeys(sha for sha in shown["full_sha"].to_list() if sha))
-        shown = _with_texts(shown, data.commits(snapshot, shas))
+        left = orphans.left_git(snapshot)
+        shown = _with_texts(shown, data.commits(snapshot, shas), left)
     measured, thinned = (
         _measurements(snapshot, every, several[0], metric, dots)
         if len(several) == 1 and group == 1 and len(every)

@@ -1,13 +1,13 @@
 """Runs: environment, device states and measurements of each, and what it compares with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import comparable, data, details, exports, facts, filters, layout, notices
+from dashboard import comparable, data, details, exports, facts, filters, layout, notices, orphans
 from dashboard.charts.distribution import distribution_chart
 from dashboard.facts import Fact
 from dashboard.filters import ALL, BRANCH, GPU, Facet
@@ -37,7 +37,8 @@ def body(view: View) -> Parameters:
     if not found:
         notices.show(notices.nothing_for(("the branch", "the GPU model")), view.colours)
         return {GPU.key: gpu, BRANCH.key: branch}
-    place = run_table(_rows(found), key="runs-table")
+    left = orphans.left_git(view.snapshot)
+    place = run_table(_rows(found, left), key="runs-table")
     if len(found) == _LIMIT:
         st.caption(f"The newest {_LIMIT} runs; narrow the filters for older ones.")
     run = _linked(view) if place is None else found[place]
@@ -56,11 +57,11 @@ def _linked(view: View) -> RunInfo | None:
     return found
 
 
-def _rows(found: Sequence[RunInfo]) -> pd.DataFrame:
-    return pd.DataFrame([_table_row(run) for run in found])
+def _rows(found: Sequence[RunInfo], left: Collection[str]) -> pd.DataFrame:
+    return pd.DataFrame([_table_row(run, left) for run in found])
 
 
-def _table_row(run: RunInfo) -> dict[str, str | int]:
+def _table_row(run: RunInfo, left: Collection[str]) -> dict[str, str | int]:
     commit = run.checkout.commit
     return {
         "sha": short(run.sha),
@@ -71,7 +72,7 @@ def _table_row(run: RunInfo) -> dict[str, str | int]:
         "author": person(commit.author) if commit else ABSENT,
         "results": run.results,
         "statuses": _statuses(run),
-        "state": ", ".join(_flags(run)),
+        "state": ", ".join(_flags(run, left)),
         "device": run.device.uuid,
     }
 
@@ -82,8 +83,9 @@ def _statuses(run: RunInfo) -> str:
     )
 
 
-def _flags(run: RunInfo) -> list[str]:
+def _flags(run: RunInfo, left: Collection[str]) -> list[str]:
     flags = (
+        (not run.demo and run.sha in left, orphans.LEFT_GIT),
         (run.finished_at is None, "no end"),
         (not run.complete, "a part"),
         (run.checkout.dirty, "uncommitted changes"),
@@ -99,7 +101,7 @@ def _run(view: View, run: RunInfo) -> None:
         notices.show(notices.unfinished_run(), view.colours)
     left, right = st.columns(2)
     with left:
-        facts.show([*details.run_facts(run), *_how(run)], view.colours)
+        facts.show([*details.run_facts(view, run), *_how(run)], view.colours)
     with right:
         _comparability(view, run)
     with st.container(horizontal=True, vertical_alignment="center"):

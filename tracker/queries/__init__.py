@@ -3,7 +3,7 @@
 from tracker.queries.baseline import candidates
 from tracker.queries.cases import FILTERS, filter_counts, find_case, series_list
 from tracker.queries.info import ModelInfo, Overview, RunInfo, SeriesInfo
-from tracker.queries.order import ancestors, commits, orphans
+from tracker.queries.order import ancestors, commits, measured_commits, orphans
 from tracker.queries.results import (
     ResultTable,
     code_fingerprints,
@@ -42,6 +42,7 @@ __all__ = [
     "gpu_models",
     "histories",
     "load_run",
+    "measured_commits",
     "measurements",
     "newest_runs",
     "orphans",

@@ -192,6 +192,14 @@ def commits(store: Store, shas: Iterable[str]) -> dict[str, Commit]:
     }
 
 
+def measured_commits(store: Store) -> frozenset[str]:
+    """Return the commits that were measured here; those of a demo are of another project."""
+    with store.reading("read commits") as connection:
+        runs = select(RunRow.commit_id).where(RunRow.demo.is_(False))
+        measured = select(CommitRow.sha).where(CommitRow.id.in_(runs))
+        return frozenset(connection.execute(measured).scalars())
+
+
 def orphans(store: Store, reachable: Container[str]) -> tuple[str, ...]:
     """Return the measured commits that are not reachable: rebased, squashed or deleted ones.
 
