@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from tracker.errors import NotFoundError
@@ -58,12 +58,8 @@ class Series:
     shared: NDArray[np.bool_]
     count: NDArray[np.int64]
     median_s: Floats
-    mean_s: Floats
-    min_s: Floats
-    max_s: Floats
     q1_s: Floats
     q3_s: Floats
-    stddev_s: Floats
     bytes_moved: Floats
     copy_bytes_per_s: Floats
     median_cycles: Floats
@@ -84,12 +80,8 @@ class Series:
 
 _NUMBERS = (
     "median_s",
-    "mean_s",
-    "min_s",
-    "max_s",
     "q1_s",
     "q3_s",
-    "stddev_s",
     "bytes_moved",
     "copy_bytes_per_s",
     "median_cycles",
@@ -119,7 +111,7 @@ def series(
         case, case_id, model_id = _identify(store, connection, case_key, gpu_model)
         runs = run_columns(store, connection, model_id)
         query = select(*_COLUMNS).where(ResultRow.case_id == case_id)
-        if connection.execute(select(func.count()).select_from(GpuModelRow)).scalar_one() > 1:
+        if runs.of_many:
             on_model = select(RunRow.id).where(RunRow.gpu_model_id == model_id)
             query = query.where(ResultRow.run_id.in_(on_model))
         columns = read_columns(connection, query)
