@@ -23,6 +23,7 @@ from perftests.scale.stores import HUGE, PLANS, Stores, cpu_clock, next_run, wri
 from tracker import queries
 from tracker.cli.main import main
 from tracker.record import load_run, write_run
+from tracker.stats.summary import forget_samples
 from tracker.store import Store
 from tracker.tests.cluster import Cluster, MissingError
 
@@ -203,9 +204,14 @@ def test_compare_against_pytest_benchmark(
 
 def _as_command(command: list[str]) -> int:
     program = str(Path(sys.executable).with_name(command[0]))
+    # As installed: the bytecode of both is there. Ours is that of a checkout, kept by the first of
+    # the rounds unless the environment says not to.
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     # In an empty folder: there pytest-benchmark finds no conftest to import and no settings.
     with TemporaryDirectory() as folder:
-        done = subprocess.run([program, *command[1:]], capture_output=True, check=False, cwd=folder)
+        done = subprocess.run(
+            [program, *command[1:]], capture_output=True, check=False, cwd=folder, env=environ
+        )
     return done.returncode
 
 
@@ -226,6 +232,8 @@ def _in_process(command: list[str]) -> int:
     import pytest_benchmark.cli
 
     arguments = sys.argv
+    # Each round looks at samples that it has not seen before, as a fresh process does.
+    forget_samples()
     try:
         sys.argv = command
         with redirect_stdout(io.StringIO()):

@@ -12,7 +12,7 @@ from tracker.model import Case, Peaks, Result, Status, Summary
 from tracker.queries.info import RunInfo
 from tracker.store import Store
 from tracker.store.codec import unpack
-from tracker.store.reader import cases_by_id, facts_by_id, read_results
+from tracker.store.reader import cases_by_id, facts_by_id, keyed_cases, read_results
 from tracker.store.rows import chunks
 from tracker.store.schema import CaseRow, FactsRow, ResultRow, SampleRow
 
@@ -99,13 +99,13 @@ def result_table(
         for chunk in chunks(position):
             rows += connection.execute(query.where(ResultRow.run_id.in_(chunk))).all()
         rows.sort(key=lambda row: position[row[0]])
-        known = cases_by_id(connection, dict.fromkeys(row[1] for row in rows))
+        known = keyed_cases(connection, dict.fromkeys(row[1] for row in rows))
     table = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     index = {case_id: number for number, case_id in enumerate(known)}
     return ResultTable(
         runs=tuple(runs),
-        cases=tuple(known.values()),
-        case_keys=tuple(case.fingerprint for case in known.values()),
+        cases=tuple(case for _, case in known.values()),
+        case_keys=tuple(key for key, _ in known.values()),
         run=np.array([position[number] for number in table[0]], dtype=np.int64),
         case=np.array([index[number] for number in table[1]], dtype=np.int64),
         status=np.array(table[2], dtype=np.str_),

@@ -56,6 +56,11 @@ def log_median(measurements: Sequence[float]) -> LogMedian:
     return _log_median(tuple(measurements))
 
 
+def forget_samples() -> None:
+    """Forget what was found of samples, so that a benchmark finds it anew."""
+    _log_median.cache_clear()
+
+
 def median_error(spread: float, count: int) -> float:
     """Return the standard error of the log median of a Gaussian sample of this spread."""
     return sqrt(pi / 2 / max(1, count)) * spread

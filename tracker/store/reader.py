@@ -106,10 +106,15 @@ def _result(
 
 def cases_by_id(connection: Connection, ids: Iterable[int]) -> dict[int, Case]:
     """Return cases by the id of their row."""
-    found: dict[int, Case] = {}
+    return {number: case for number, (_, case) in keyed_cases(connection, ids).items()}
+
+
+def keyed_cases(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[str, Case]]:
+    """Return cases with the fingerprint that the store keeps of each, by the id of their row."""
+    found: dict[int, tuple[str, Case]] = {}
     for chunk in chunks(ids):
         rows = connection.execute(select(CaseRow.__table__).where(CaseRow.id.in_(chunk)))
-        found |= {row.id: case_of(row) for row in rows}
+        found |= {row.id: (row.fingerprint, case_of(row)) for row in rows}
     return found
 
 
