@@ -65,10 +65,14 @@ def _names(variable: str) -> dict[str, None] | None:
 
 
 def _end_with(parent: int) -> None:
-    """Have the system end this process when its parent ends; end it now where that has happened."""
+    """Have the system end this process when its parent ends; end it now where that has happened.
+
+    The parent may be a script between the two, so another one than expected means nothing; the
+    first process of all means that nobody is left.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if os.getppid() == 1 != parent:
         os._exit(_UNCALLED)
 
 

@@ -82,6 +82,17 @@ def test_what_measures_ends_with_whoever_started_it(root: Path, ending: signal.S
     assert until(lambda: not alive(measuring), 5.0)
 
 
+def test_an_interpreter_that_is_a_script_measures_as_well(root: Path) -> None:
+    script = root.parent / "python"
+    script.write_text(f'#!/bin/sh\n{sys.executable} "$@"\n')
+    script.chmod(0o755)
+    step = PytestMeasure(LoopSettings(suite=("perf",), python=str(script)))
+    assert list(step(root, Task(), root.parent / "run.jsonl").by_test) == [
+        project.RELU,
+        project.ADD,
+    ]
+
+
 def test_an_unfit_machine_that_has_become_fit_is_measured(root: Path) -> None:
     (root / "perf/test_perf.py").write_text(UNFIT)
     (root / "unfit").touch()
