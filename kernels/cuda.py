@@ -308,6 +308,6 @@ class CudaVector(RememberingImplementation):
         cut = tile(sources, target, n, sizes, choices, self.shifted_loads)
         symbol, suffix = self._symbol(inputs, out, parameters)
         name = f"{symbol}_{'shifted_' if cut.shifted else ''}x{cut.loads}_{suffix}"
-        function = self._function(name, self._layout, out.get_device(), THREADS)
+        function = self._function(name, self._layout, out.get_device(), cut.threads)
         extra = self._extra(inputs, parameters)
         return function.bind(cut.blocks, *sources, target, n, cut.before, cut.edges, *extra)

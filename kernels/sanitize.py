@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.host import SANITIZE, Library, compile_library, compiler
-from kernels.tiling import PLAIN_THREADS, THREADS, VECTOR_BYTES, tile
+from kernels.tiling import PLAIN_THREADS, VECTOR_BYTES, tile
 
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67, 255, 1025)
 OPTIONS = {
@@ -94,7 +94,7 @@ def _launch(library: Library, launches: Launches, n: int, offsets: Sequence[int]
     if "{loads}" in launches.name:
         cut = tile(pointers[:-1], pointers[-1], n, launches.sizes, launches.loads, launches.shifted)
         name = launches.name.format(loads=cut.loads, shifted="shifted_" if cut.shifted else "")
-        function = library.function(name, f"{layout}II{launches.layout}", THREADS)
+        function = library.function(name, f"{layout}II{launches.layout}", cut.threads)
         function(cut.blocks, *pointers, n, cut.before, cut.edges, *extra)
     else:
         function = library.function(launches.name, layout + launches.layout, PLAIN_THREADS)

@@ -6,12 +6,12 @@ Pure integers, no torch: the sanitizer runs use it too. `device/elementwise.cuh`
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# 128 threads everywhere; the loads a thread follow the size, by measurement on an H200 (figures in
+# Loads a thread follow the size, threads the loads, by measurement on an H200 (figures in
 # docs/results/kernel-tuning.md). A wave is one 16-byte load from each resident thread of 132 SMs,
 # 4.3 MB. Between one and about four waves it pays to have the whole input in flight at once: four
 # loads are 6 % faster at 16 MiB and 5 % slower at 256 MiB. Beyond, one load is best. Up to a wave
 # it is two, as long as the inputs leave every SM three blocks: below, more blocks are better.
-THREADS = 128
+THREADS, FEWER_THREADS = 128, 64  # fewer by four loads a thread
 PLAIN_THREADS = 256  # of the kernels that articles start from: a thread an element or a pack
 VECTOR_BYTES = 16
 WAVE_BYTES = 132 * 2048 * VECTOR_BYTES
@@ -23,7 +23,7 @@ LINE_BYTES = 128
 
 
 class Tiling(NamedTuple):
-    """A launch: are inputs shifted, loads a thread, blocks, elements before the output.
+    """A launch: are inputs shifted, loads a thread, threads, blocks, elements before the output.
 
     The first `edges` blocks take the tiles that an end of the data cuts; of the others, block b has
     the tile that begins at element b * tile - `before`.
@@ -31,6 +31,7 @@ class Tiling(NamedTuple):
 
     shifted: bool
     loads: int
+    threads: int
     blocks: int
     shift: int
     before: int
@@ -52,6 +53,11 @@ def loads_per_thread(
     return 2 if two else fitting[0]
 
 
+def threads_of(loads: int) -> int:
+    """Return the threads of a block whose threads have so many loads each."""
+    return FEWER_THREADS if loads == 4 else THREADS
+
+
 def tile(
     inputs: Sequence[int],
     output: int,
@@ -59,13 +65,14 @@ def tile(
     sizes: tuple[int, int],
     choices: Sequence[int] = (1,),
     shifted_choices: Sequence[int] = (1,),
-    threads: int = THREADS,
+    threads: int | None = None,
     boundary: int = LINE_BYTES,
 ) -> Tiling:
     """Return the launch for `n` elements at the addresses `inputs` and `output`.
 
     `sizes` are the bytes of an input and an output element; the wider moves 16 bytes a granule.
-    Tiles begin on multiples of `boundary` bytes, a power of two.
+    Tiles begin on multiples of `boundary` bytes, a power of two; `threads` are those of the
+    loads unless given.
     """
     in_size, out_size = sizes
     wider = max(sizes)
@@ -78,6 +85,7 @@ def tile(
         if (address - phase) % in_granule:
             shifted = True
     loads = loads_per_thread(n * wider, shifted_choices if shifted else choices, len(inputs))
+    threads = threads or threads_of(loads)
     tile_bytes = threads * granule * out_size * loads
     shift_bytes = output % min(boundary, tile_bytes)
     blocks = -(-(shift_bytes + n * out_size) // tile_bytes)
@@ -88,4 +96,4 @@ def tile(
     whole = (shift + n - reach) // elements - head
     tail = blocks - head - whole if whole > 0 else 0
     edges = head + tail if whole > 0 else blocks
-    return Tiling(shifted, loads, blocks, shift, shift + tail * elements, edges)
+    return Tiling(shifted, loads, threads, blocks, shift, shift + tail * elements, edges)

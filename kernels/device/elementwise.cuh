@@ -1,6 +1,6 @@
 // Elementwise kernels at the speed of memory, parametrised by the operation.
 //
-// A block owns one tile of the output: THREADS x U granules of V elements, its first byte on a boundary
+// A block owns one tile of the output: its threads x U granules of V elements, its first byte on a boundary
 // that tiling.py chooses whatever the alignment of the output itself. Granules wholly inside move as
 // vectors; the few elements of granules that either end cuts move one by one, a thread an element, while
 // the vectors are under way: head, body and tail in one launch. tiling.py also counts the tiles that an
@@ -9,8 +9,12 @@
 #pragma once
 #include "prelude.cuh"
 
-#ifndef THREADS
-#define THREADS 128  // as in tiling.py; docs/results/kernel-tuning.md says why
+// Threads of a block that loads U vectors a thread, as in tiling.py; docs/results/kernel-tuning.md says
+// why. THREADS is another number for all, to measure it.
+#ifdef THREADS
+template <int U> constexpr int BLOCK_THREADS = THREADS;
+#else
+template <int U> constexpr int BLOCK_THREADS = U == 4 ? 64 : 128;
 #endif
 // Threads of the forms that articles start from.
 #define PLAIN_THREADS 256
@@ -206,14 +210,14 @@ template <class Op> __device__ __forceinline__ const Op& in_cut_tile(const Op& o
 // would take longer than everything else of a launch that is a few microseconds long.
 template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
 __device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, i64 base) {
-    constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
-    static_assert(4 * V <= THREADS, "a thread for each lone element");
-    const Cut cut(base, n, THREADS * U * V, V, SHIFTED ? V : 0);
+    constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4, STEP = BLOCK_THREADS<U> * V;
+    static_assert(4 * V <= BLOCK_THREADS<U>, "a thread for each lone element");
+    const Cut cut(base, n, U * STEP, V, SHIFTED ? V : 0);
     const int own = threadIdx.x * V, thread = threadIdx.x;
     Words<W> v[U][N];
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        const int k = own + u * THREADS * V;
+        const int k = own + u * STEP;
         if (k >= cut.vectors && k < cut.vectors_end) {
             load_granules<SHIFTED>(in, (base + k) * static_cast<i64>(sizeof(Ti)), v[u]);
         }
@@ -224,7 +228,7 @@ __device__ __forceinline__ void cut_tile(const Op& op, const Inputs<Ti, N>& in, 
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        const int k = own + u * THREADS * V;
+        const int k = own + u * STEP;
         if (k >= cut.vectors && k < cut.vectors_end) {
             store_vector(out + base + k, apply_granule<To, Ti>(in_cut_tile(op), v[u], base + k));
         }
@@ -238,7 +242,7 @@ template <int U, bool SHIFTED, class To, class Ti, int N, class Op>
 __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& in, To* out, i64 n, u32 before,
                                             u32 edges) {
     constexpr int V = granule_elements<To, Ti>(), W = V * sizeof(Ti) / 4;
-    constexpr int TILE = THREADS * U * V;
+    constexpr int STEP = BLOCK_THREADS<U> * V, TILE = U * STEP;
     const u32 block = blockIdx.x;
     const int own = static_cast<int>(threadIdx.x * V - before);
     if (block < edges) {
@@ -250,11 +254,11 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
     const i64 from = bytes_before<Ti, TILE>(block, own);
     Words<W> v[U][N];
 #pragma unroll
-    for (int u = 0; u < U; ++u) load_granules<SHIFTED>(in, from + u * THREADS * 4 * W, v[u]);
+    for (int u = 0; u < U; ++u) load_granules<SHIFTED>(in, from + u * STEP * static_cast<int>(sizeof(Ti)), v[u]);
     char* const to = reinterpret_cast<char*>(out) + bytes_before<To, TILE>(block, own);
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-        const int k = u * THREADS * V;
+        const int k = u * STEP;
         store_vector(to + k * sizeof(To), apply_granule<To, Ti>(op, v[u], e + k));
     }
 }
@@ -266,11 +270,11 @@ __device__ __forceinline__ void elementwise(const Op& op, const Inputs<Ti, N>& i
 #define STRIP(...) __VA_ARGS__
 
 #define UNARY_KERNEL(name, To, Ti, U, SHIFTED, EXTRA, OP)                                      \
-    FULL_OCCUPANCY_KERNEL(THREADS, name, (const Ti* x, To* y, i64 n, u32 before, u32 edges STRIP EXTRA)) { \
+    FULL_OCCUPANCY_KERNEL(BLOCK_THREADS<U>, name, (const Ti* x, To* y, i64 n, u32 before, u32 edges STRIP EXTRA)) { \
         elementwise<U, SHIFTED>(OP, Inputs<Ti, 1>{{x}}, y, n, before, edges);                  \
     }
 #define BINARY_KERNEL(name, T, U, SHIFTED, EXTRA, OP)                                          \
-    FULL_OCCUPANCY_KERNEL(THREADS, name,                                                       \
+    FULL_OCCUPANCY_KERNEL(BLOCK_THREADS<U>, name,                                              \
                           (const T* a, const T* b, T* y, i64 n, u32 before, u32 edges STRIP EXTRA)) { \
         elementwise<U, SHIFTED>(OP, Inputs<T, 2>{{a, b}}, y, n, before, edges);                \
     }

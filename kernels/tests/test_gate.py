@@ -59,7 +59,7 @@ KERNEL(128, planted, (const uint4* x, uint4* y, i64 n)) {
 # The kernel finds out by itself whether its tile is whole, in 64 bits, as it once did.
 COUNTS = """
 struct Relu { __device__ float operator()(float v) const { return v <= 0.0f ? 0.0f : v; } };
-KERNEL(THREADS, planted, (const float* x, float* y, i64 n, u32 shift)) {
+KERNEL(BLOCK_THREADS<1>, planted, (const float* x, float* y, i64 n, u32 shift)) {
     const i64 base = static_cast<i64>(blockIdx.x) * 512 - shift;
     const u32 edges = base < 0 || base + 512 > n ? gridDim.x : 0;
     elementwise<1, false>(Relu{}, Inputs<float, 1>{{x}}, y, n, shift, edges);

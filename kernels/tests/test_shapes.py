@@ -14,7 +14,7 @@ from kernels.cuda import CudaVector
 from kernels.inputs import VECTOR_BYTES
 from kernels.tests import problems
 from kernels.tests.guarded import check
-from kernels.tiling import THREADS
+from kernels.tiling import threads_of
 
 
 def shapes(kernel: str) -> Iterator[object]:
@@ -48,7 +48,7 @@ def test_every_shape(
     monkeypatch.setattr(vector, "_calls", {})
     values = problems.values(vector.kernel, dtype, device)
     phases = range(VECTOR_BYTES // dtype.itemsize)
-    tile = THREADS * loads * len(phases)
+    tile = threads_of(loads) * loads * len(phases)
     offsets = [(a, b) for a, b in product(phases, phases) if a in {0, 1} or b in {0, 3} or a == b]
     for n in (1, 2 * len(phases) + 1, tile - 1, tile, tile + 1, 3 * tile + 5):
         inputs, expected, bound = values.first(n)
@@ -100,8 +100,8 @@ def test_every_shape_of_a_conversion(
     monkeypatch.setattr(vector, "loads", (loads,))
     monkeypatch.setattr(vector, "loads_of", {})
     monkeypatch.setattr(vector, "_calls", {})
-    x = torch.randn(3 * THREADS * loads * 4 + 5, device=device).to(dtype)
-    for n in (1, 9, THREADS * loads * 4, len(x)):
+    x = torch.randn(3 * threads_of(loads) * loads * 4 + 5, device=device).to(dtype)
+    for n in (1, 9, threads_of(loads) * loads * 4, len(x)):
         for offset, output_offset in product(range(16 // dtype.itemsize), (0, 1, 2, 3)):
             check(
                 vector,

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from kernels.tiling import LINE_BYTES, THREADS, VECTOR_BYTES, WAVE_BYTES, loads_per_thread, tile
+from kernels.tiling import LINE_BYTES, VECTOR_BYTES, WAVE_BYTES, loads_per_thread, threads_of, tile
 
 
 @pytest.mark.parametrize("sizes", [(4, 4), (2, 2), (4, 2), (2, 4), (1, 4)])
@@ -12,7 +12,7 @@ from kernels.tiling import LINE_BYTES, THREADS, VECTOR_BYTES, WAVE_BYTES, loads_
 @pytest.mark.parametrize("loads", [1, 2, 4])
 def test_the_tiles_cover_the_output_and_no_more(sizes: tuple[int, int], n: int, loads: int) -> None:
     in_size, out_size = sizes
-    per_block = THREADS * loads * VECTOR_BYTES // max(sizes)
+    per_block = threads_of(loads) * loads * VECTOR_BYTES // max(sizes)
     for phase in range(0, 8192, out_size * 5):
         cut = tile([1 << 20], (1 << 22) + phase, n, sizes, (loads,), (loads,))
         first = -cut.shift
@@ -66,7 +66,7 @@ def test_the_first_blocks_take_exactly_the_tiles_that_an_end_cuts(
 ) -> None:
     in_size, out_size = sizes
     granule = VECTOR_BYTES // max(sizes)
-    elements = THREADS * loads * granule
+    elements = threads_of(loads) * loads * granule
     lengths = (1, granule, elements - 1, elements, elements + 1, 2 * elements, 7 * elements - 3)
     phases = [(a * in_size, y * out_size) for a, y in product((0, 1, 3), (0, 1, 2, 15, 16, 37, 63))]
     for n, (a, y), boundary in product(lengths, phases, (128, 1 << 20)):

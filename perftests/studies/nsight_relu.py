@@ -16,7 +16,7 @@ import torch
 
 from kernels.cases import Case
 from kernels.registry import get
-from kernels.tiling import PLAIN_THREADS, THREADS, VECTOR_BYTES, loads_per_thread
+from kernels.tiling import PLAIN_THREADS, VECTOR_BYTES, loads_per_thread, threads_of
 from perftests.harness.counters import CountersError
 from perftests.studies.counted import counters
 from perftests.studies.frame import Findings, Study, attempted, measured_rows
@@ -129,7 +129,7 @@ def machine_code(scope: Scope) -> Section:
     rows: list[Row] = []
     for name, symbol, threads, read in (
         (BEFORE, "relu_scalar_f32", PLAIN_THREADS, 4),
-        (AFTER, f"relu_x{loads}_f32", THREADS, loads * VECTOR_BYTES),
+        (AFTER, f"relu_x{loads}_f32", threads_of(loads), loads * VECTOR_BYTES),
     ):
         fact = found[symbol]
         held = estimated(fact.registers, threads)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernels.cases import MIB
-from kernels.tiling import THREADS as TILING_THREADS
-from kernels.tiling import loads_per_thread
+from kernels.tiling import loads_per_thread, threads_of
 from perftests.studies.frame import measured_rows
 from perftests.studies.pictures import INK
 from perftests.studies.tables import Section
@@ -84,7 +83,7 @@ def ranked(rows: Sequence[Row]) -> Section:
 def suite_choice(rows: Sequence[Row]) -> Row | None:
     """Return the row of the shape that the suite launches at this size, None where it is absent."""
     loads = loads_per_thread(int(rows[0]["MiB"]) * MIB, RELU_LOADS)
-    found = (r for r in rows if (int(r["threads"]), int(r["loads"])) == (TILING_THREADS, loads))
+    found = (r for r in rows if (int(r["threads"]), int(r["loads"])) == (threads_of(loads), loads))
     return next(found, None)
 
 
