@@ -36,7 +36,8 @@ class Standing:
     far from it as head, on its side; `stray_chance` is how likely head's runs are all of that kind,
     0 without strays. `distance` of head is in standard deviations of one run more: from the level,
     or from base where there is no level or several runs of base left it. `newest` is the level of
-    the runs before base, None without one, and `prior` the noise that was expected before any.
+    the runs before base, None without one, and `prior` the noise that was expected before any;
+    `young` are the runs before base where these are too few for a level.
     """
 
     comparison: Comparison
@@ -48,6 +49,7 @@ class Standing:
     distance: float = 0.0
     newest: "Newest | None" = None
     prior: Noise | None = None
+    young: tuple[LogMedian, ...] = ()
 
     @property
     def lone_base(self) -> bool:
@@ -161,7 +163,8 @@ def against(
         learned = learn_elsewhere(noise, [_values(level.runs) for level in past.elsewhere])
         learned = learn_from_steps(learned, [run.value for run in past.runs])
         comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
-        return _from_base(Standing(comparison), base, head)
+        young = past.runs if len(past.runs) < SHORTEST_LEVEL else ()
+        return _from_base(Standing(comparison, young=young), base, head)
     level = newest.runs
     if _off_level(base, level, noise):
         other = learn(noise, _values(level))

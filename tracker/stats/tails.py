@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tracker.stats.against import Newest, Standing
 from tracker.stats.noise import Noise
+from tracker.stats.summary import LogMedian
 
 Array = npt.NDArray[np.float64]
 # The farthest runs on a side show how its tail falls: this share of all, and never fewer than
@@ -18,6 +19,8 @@ Array = npt.NDArray[np.float64]
 TAIL = 0.02
 FEWEST = 8
 MOST = 0.1
+# Runs of a series without a level: so many show which of them strays.
+YOUNGEST = 3
 
 
 class Tails:
@@ -28,6 +31,11 @@ class Tails:
             distances(standing.newest, standing.prior)
             for standing in standings
             if standing.newest is not None and standing.prior is not None
+        ]
+        found += [
+            young_distances(standing.young, standing.comparison.noise.sigma)
+            for standing in standings
+            if len(standing.young) >= YOUNGEST
         ]
         self._far = np.sort(np.concatenate(found)) if found else np.empty(0)
 
@@ -81,3 +89,12 @@ def distances(newest: Newest, prior: Noise) -> Array:
     usual = off * n / (n - 1) / np.sqrt(variance)
     apart = (prior_squares + squares) / (prior.degrees + n - 1) * (1 + 1 / n)
     return np.concatenate([usual, (newest.strays - centre) / np.sqrt(apart)])
+
+
+def young_distances(runs: Sequence[LogMedian], sigma: float) -> Array:
+    """Return how far each run is from the median of the others, in the same unit."""
+    values = np.array([run.value for run in runs])
+    n = values.size
+    others = np.broadcast_to(values, (n, n))[~np.eye(n, dtype=bool)].reshape(n, n - 1)
+    found: Array = (values - np.median(others, axis=1)) / (sigma * np.sqrt(1 + 1 / (n - 1)))
+    return found

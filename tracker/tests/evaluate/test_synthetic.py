@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tracker.evaluate import noises
+from tracker.evaluate import noises, protocol
 from tracker.evaluate.protocol import (
     OLD,
     YOUNG,
@@ -103,3 +103,9 @@ def test_a_goal_is_met_from_the_right_side() -> None:
 def test_an_unchanged_suite_calls_nothing_where_runs_stray(name: str) -> None:
     # One suite in a hundred may; by Student's t alone one in five to ten would.
     assert suites(noises.NOISES[name], rng(), 25)[0] <= 1 / 25
+
+
+def test_a_young_suite_calls_no_spike(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Six runs are no level, and sharpen the noise all the same: nearly every suite had a call.
+    monkeypatch.setattr(protocol, "YOUNG", 7)
+    assert suites(noises.spikes, rng(), 15)[0] <= 1 / 15

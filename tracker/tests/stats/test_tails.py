@@ -9,7 +9,7 @@ from tracker.stats.against import Newest, Standing, against
 from tracker.stats.compare import compare
 from tracker.stats.noise import Noise
 from tracker.stats.summary import LogMedian
-from tracker.stats.tails import Tails, distances
+from tracker.stats.tails import Tails, distances, young_distances
 
 PRIOR = Noise(0.01, 5.0, "prior")
 NOTHING = compare([1.0, 1.1], [1.0, 1.1])
@@ -90,3 +90,22 @@ def test_repeats_as_far_out_make_strays_unlikely() -> None:
     three = against(past[:1], runs(np.array([0.08, 0.08, 0.08])), past, noise=PRIOR)
     assert tails.least_chance(three) == pytest.approx(tails.beyond(three.distance) ** 3)
     assert tails.least_chance(three) < tails.least_chance(one) / 50
+
+
+def test_series_too_young_for_a_level_tell_what_strays_by_their_own_runs() -> None:
+    rng = default_rng(10)
+    spikes = 10.0 * (rng.random((200, 6)) < 0.05)
+    pasts = 0.01 * (rng.standard_normal((200, 6)) + spikes)
+    zero = runs(np.array([0.0]))
+    found = [against(zero, zero, runs(past), noise=PRIOR) for past in pasts]
+    assert not any(one.by_level for one in found)
+    assert Tails(found).beyond(4.0) == pytest.approx(2 * spikes.astype(bool).mean(), rel=0.2)
+    assert (
+        Tails([against(zero, zero, runs(past[:2]), noise=PRIOR) for past in pasts]).beyond(9) == 0
+    )
+
+
+def test_a_young_run_is_held_against_the_middle_of_the_others() -> None:
+    found = young_distances(runs(np.array([0.0, 0.01, 0.02, 0.30])), 0.01)
+    expected = np.array([-0.02, -0.01, 0.01, 0.29]) / (0.01 * np.sqrt(4 / 3))
+    assert found == pytest.approx(expected)
