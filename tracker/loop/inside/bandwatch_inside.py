@@ -52,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # Open as long as the process lives: the last line is written after the last hook of ours.
         file = Path(os.environ[JOURNAL]).open("a", encoding="utf-8")  # noqa: SIM115
         inside = _Inside(file, _names(WANTED), _names(DONE))
+        if not hasattr(config, "workerinput"):  # the workers of a parallel session are part of it
+            inside.begin()
         config.pluginmanager.register(inside)
         config.add_cleanup(inside.leave)
     # Taken away: workers of a parallel session and what tests start have no turn of their own.
@@ -84,6 +86,9 @@ class _Inside:
         self._wanted = wanted
         self._done = done or {}
         self._session: pytest.Session | None = None
+
+    def begin(self) -> None:
+        """Tell that a process began."""
         self._write(kind="began")
 
     def _write(self, **line: Any) -> None:
