@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tracker.stats.against import Newest, Standing
+from tracker.stats.against import Newest, Standing, alike
 from tracker.stats.noise import Noise
 from tracker.stats.summary import LogMedian
 
 Array = npt.NDArray[np.float64]
-# The farthest runs on a side show how its tail falls: this share of all, and never fewer than
-# eight. Where these are more than a tenth of all, they are no tail, and nothing is known.
+# The farthest runs on a side show how its tail falls: this share of all, never fewer than eight.
+# Where these are more than a tenth of all, they are no tail, and runs about as far out count.
 TAIL = 0.02
 FEWEST = 8
 MOST = 0.1
@@ -50,7 +50,7 @@ class Tails:
         return min(1.0, chance)
 
     def beyond(self, distance: float) -> float:
-        """Return twice the share of runs as far out, on the side of `distance`; 0 if not known.
+        """Return twice the share of runs as far out, on the side of `distance`; 0 without runs.
 
         Among the farthest runs it is what a power of the distance says, fitted to them and taken
         flatter by half its standard error: tails that fall as a power are the heaviest that noise
@@ -62,8 +62,10 @@ class Tails:
         side = self._far[::-1] if distance > 0 else -self._far
         size = abs(distance)
         many = max(FEWEST, int(np.ceil(TAIL * side.size)))
-        if many > MOST * side.size or side[many] <= 0:
+        if side.size == 0:
             return 0.0
+        if many > MOST * side.size or side[many] <= 0:
+            return min(1.0, 2 * alike(self._far, distance) / side.size)
         edge = float(side[many])
         if size <= edge:
             return min(1.0, 2 * int(np.sum(side >= size)) / side.size)

@@ -64,9 +64,14 @@ def test_each_side_has_its_own_tail() -> None:
     assert tails.beyond(12.0) > 1e-3 > tails.beyond(-12.0)
 
 
-def test_too_few_runs_tell_nothing_of_tails() -> None:
-    assert suite(default_rng(5).standard_normal((3, 20))).beyond(5.0) == 0.0
-    assert suite(default_rng(5).standard_normal((4, 20))).beyond(5.0) > 0.0
+def test_too_few_runs_have_no_tail_and_count_by_themselves() -> None:
+    quiet = 0.01 * default_rng(5).standard_normal((3, 20))
+    tails = Tails(
+        [standing(row, strays=(0.1,) if place == 0 else ()) for place, row in enumerate(quiet)]
+    )
+    assert tails.beyond(10.0) == tails.beyond(5.0) == pytest.approx(2 / 61)
+    assert tails.beyond(-10.0) == tails.beyond(20.0) == 0.0
+    assert suite(default_rng(5).standard_normal((4, 20))).beyond(20.0) > 0.0
     assert Tails([]).beyond(5.0) == 0.0
 
 
