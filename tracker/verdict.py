@@ -205,7 +205,7 @@ def _conclude(
         reasons=(*obstacles, why, *notes),
         effect=decisive.bandwidth_effect,
         interval=decisive.bandwidth_interval,
-        p_value=_p_value(kind, decisive.standing),
+        p_value=decisive.standing.p_value,
         metric=decisive.metric,
         evidence=evidence,
         noise=decisive.comparison.noise,
@@ -353,10 +353,6 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
     if kind in _CHANGES:
         message += ": look for the cause in the environment or in how it is launched"
     return (Reason(ReasonCode.SAME_CODE, message),)
-
-
-def _p_value(kind: VerdictKind, standing: Standing) -> float:
-    return standing.p_value if kind in _CHANGES else standing.comparison.p_value
 
 
 def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
