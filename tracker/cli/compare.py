@@ -40,7 +40,11 @@ def command(
         gate = compare_runs(store, base, head, config.thresholds, today=datetime.now(UTC).date())
     heading = comparison_heading(base, head, (*note, *gate.notes))
     return verdict_document(
-        heading, gate.judged, gate.code, limit=row_limit(form, everything=everything)
+        heading,
+        gate.judged,
+        gate.code,
+        limit=row_limit(form, everything=everything),
+        command=f"bandwatch compare {a} {b}",
     )
 
 

@@ -31,9 +31,14 @@ class Heading:
 
 
 def verdict_document(
-    heading: Heading, judged: Sequence[Judged], code: ExitCode, *, limit: int | None
+    heading: Heading,
+    judged: Sequence[Judged],
+    code: ExitCode,
+    *,
+    limit: int | None,
+    command: str = "bandwatch check",
 ) -> Document:
-    """Return the report of `judged`; `limit` None hides nothing."""
+    """Return the report of `judged`; `limit` None hides nothing, `command` with --all neither."""
     rows, hidden = _rows(judged, limit)
     counts = Counter(item.outcome for item in judged)
     change, shared = mean_change(judged)
@@ -51,7 +56,7 @@ def verdict_document(
         summary=_summary(counts, len(judged), code),
         facts=facts,
         fact_lines=(*heading.fact_lines, *_baselines(judged), *_mean_line(change, shared)),
-        tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden)),),
+        tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
         notes=heading.notes,
         exit_code=code,
         failed=code is not ExitCode.OK,
@@ -78,11 +83,11 @@ def _rows(judged: Sequence[Judged], limit: int | None) -> tuple[tuple[Row, ...],
     return rows, +hidden
 
 
-def _hidden_note(hidden: Counter[str]) -> str | None:
+def _hidden_note(hidden: Counter[str], command: str) -> str | None:
     if not hidden:
         return None
     parts = [f"{hidden[outcome]} {outcome}" for outcome in OUTCOMES if hidden[outcome]]
-    return f"hidden: {', '.join(parts)} (bandwatch check --all shows every row)"
+    return f"hidden: {', '.join(parts)} ({command} --all shows every row)"
 
 
 def _summary(counts: Counter[str], total: int, code: ExitCode) -> str:

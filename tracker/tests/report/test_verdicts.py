@@ -9,7 +9,7 @@ from tracker.model import Status, VerdictKind, Warn
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.document import Row, Tone
 from tracker.report.judged import OUTCOMES, Judged
-from tracker.report.verdicts import mean_change
+from tracker.report.verdicts import Heading, mean_change, verdict_document
 from tracker.tests.report.samples import make_document, make_judged, one_of_each
 
 
@@ -39,6 +39,15 @@ def test_what_is_hidden_is_counted_by_outcome() -> None:
     assert table.hidden_note.startswith("hidden: 1 undecided, 1 no baseline, 1 no change")
     assert len(table.rows) == 7
     assert make_document(limit=7).tables[0].hidden_note is None
+
+
+def test_the_command_that_shows_what_is_hidden_is_the_one_that_was_given() -> None:
+    shown = verdict_document(
+        Heading("Comparison"), one_of_each(), ExitCode.OK, limit=4, command="bandwatch compare a b"
+    )
+    told = shown.tables[0].hidden_note
+    assert told is not None
+    assert told.endswith("(bandwatch compare a b --all shows every row)")
 
 
 def test_the_summary_counts_every_case_and_names_the_exit_code() -> None:
