@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from tracker.errors import NotFoundError
 from tracker.model import Case, Environment
-from tracker.queries.columns import raw, read_columns
+from tracker.queries.columns import collector_paused, raw, read_columns
 from tracker.queries.run_columns import RunColumns, run_columns
 from tracker.store import Store
 from tracker.store.codec import unpack
@@ -90,6 +90,7 @@ _NAMES = ("run_id", "id", "facts_id", "status", "shared", "count", *_NUMBERS)
 _COLUMNS = tuple(raw(getattr(ResultRow, name)) for name in _NAMES)
 
 
+@collector_paused()  # until the rows are gone again: else it looks at each when they are read
 def series(
     store: Store,
     case_key: str,
