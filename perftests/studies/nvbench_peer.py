@@ -1,7 +1,8 @@
-"""nvbench's answer to the same question, through its Python package `cuda-bench`.
+"""nvbench's answer to the same question, through its Python package `cuda-bench`, beside ours.
 
 Run as `python -m perftests.studies.nvbench_peer OUT.json MIB...`: nvbench wants a process of its
-own. It prints the wall time of each measurement alone; the JSON is nvbench's.
+own, and ours measures in the same one before it, since every process shifts its times by some
+0.1 us. It prints our answers and the wall time of each of nvbench's; the JSON is nvbench's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +21,19 @@ if TYPE_CHECKING:
 
 _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
 _WALL_MARK = "wall_s="
+_OWN_MARK = "own="
 _NAME = "relu"
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """Our median, the wall time of the whole chain and of its timing in seconds, and the sample."""
+
+    median_s: float
+    wall_s: float
+    timing_s: float
+    measurements: int
+    stopped: str
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,7 @@ class PeerAnswer:
     mean_s: float
     median_s: float | None
     wall_s: float
+    own: OwnAnswer
 
 
 def ask(sizes_mib: Sequence[int], folder: Path) -> dict[int, PeerAnswer]:
@@ -42,13 +57,18 @@ def ask(sizes_mib: Sequence[int], folder: Path) -> dict[int, PeerAnswer]:
     )
     marked = [line for line in done.stdout.splitlines() if line.startswith(_WALL_MARK)]
     walls = dict(line.removeprefix(_WALL_MARK).split() for line in marked)
-    if done.returncode or not path.exists() or len(walls) != len(sizes_mib):
+    own = [line.split("=", 1)[1] for line in done.stdout.splitlines() if line.startswith(_OWN_MARK)]
+    if done.returncode or not path.exists() or len(walls) != len(sizes_mib) or len(own) != 1:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise RuntimeError(f"nvbench gave no answer: {' '.join(last)}")
-    return read(json.loads(path.read_text()), {int(mib): float(s) for mib, s in walls.items()})
+    ours = {int(mib): OwnAnswer(**each) for mib, each in json.loads(own[0]).items()}
+    theirs = json.loads(path.read_text())
+    return read(theirs, {int(mib): float(s) for mib, s in walls.items()}, ours)
 
 
-def read(document: Any, walls_s: Mapping[int, float]) -> dict[int, PeerAnswer]:
+def read(
+    document: Any, walls_s: Mapping[int, float], ours: Mapping[int, OwnAnswer]
+) -> dict[int, PeerAnswer]:
     """Return the answers in one of nvbench's JSON documents, benchmarks named relu<MiB>."""
     found = {}
     for benchmark in document["benchmarks"]:
@@ -59,17 +79,41 @@ def read(document: Any, walls_s: Mapping[int, float]) -> dict[int, PeerAnswer]:
             for item in summary.get("data", [])
             if item["name"] == "value" and summary["tag"] in {_MEAN, _MEDIAN}
         }
-        found[mib] = PeerAnswer(values[_MEAN], values.get(_MEDIAN), walls_s[mib])
+        found[mib] = PeerAnswer(values[_MEAN], values.get(_MEDIAN), walls_s[mib], ours[mib])
     return found
 
 
 def main(path: str, sizes_mib: Sequence[int]) -> None:
-    """Measure in this process with nvbench's own defaults, cold samples only."""
+    """Measure in this process: ours, then nvbench with its own defaults, cold samples only."""
     from cuda import bench
 
+    print(f"{_OWN_MARK}{json.dumps(_ours(sizes_mib))}", flush=True)
     for mib in sizes_mib:
         bench.register(_benchmark(mib))
     bench.run_all_benchmarks([sys.argv[0], "--json", path])
+
+
+def _ours(sizes_mib: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return what our harness finds, the yardsticks (copies, empty launch) made before.
+
+    A suite shares those; nvbench has none.
+    """
+    from perftests.studies.timed import measured, new_session
+
+    session, found = new_session(), {}
+    for mib in sizes_mib:
+        measured(session, mib)
+        outcome = measured(session, mib)
+        walls, stopped = outcome.walls, outcome.result["stop_reason"]
+        answer = OwnAnswer(
+            median(outcome.seconds),
+            walls["total"],
+            walls["timing"],
+            len(outcome.seconds),
+            stopped,
+        )
+        found[mib] = asdict(answer)
+    return found
 
 
 def _benchmark(mib: int) -> Callable[[Any], None]:

@@ -37,22 +37,14 @@ WALL_GOAL = 0.2
 
 
 def agreement() -> Section:
-    """Compare medians and wall times with nvbench's at each size.
-
-    The yardsticks (copies, empty launch) are made before: a suite shares them; nvbench has none.
-    """
+    """Compare medians and wall times with nvbench's at each size, both in one process."""
     with tempfile.TemporaryDirectory() as folder:
-        peers = ask(SIZES_MIB, Path(folder))
-    session = new_session()
+        answers = ask(SIZES_MIB, Path(folder))
     rows: list[Row] = []
     for mib, goal in AGREEMENT_GOALS.items():
-        measured(session, mib)
-        began = time.perf_counter()
-        outcome = measured(session, mib)
-        wall_s = time.perf_counter() - began
-        peer = peers[mib]
+        peer, own = answers[mib], answers[mib].own
         theirs = peer.mean_s if peer.median_s is None else peer.median_s
-        ours = median(outcome.seconds)
+        ours = own.median_s
         rows.append(
             {
                 "MiB": mib,
@@ -62,16 +54,17 @@ def agreement() -> Section:
                 "difference": ours / theirs - 1,
                 "goal": goal,
                 "reached": abs(ours / theirs - 1) <= goal,
-                "harness wall s": wall_s,
-                "of it timing s": outcome.walls["timing"],
+                "harness wall s": own.wall_s,
+                "of it timing s": own.timing_s,
                 "nvbench wall s": peer.wall_s,
-                "wall share": wall_s / peer.wall_s,
-                "a fifth": wall_s / peer.wall_s <= WALL_GOAL,
-                "measurements": len(outcome.seconds),
-                "stopped": outcome.result["stop_reason"],
+                "wall share": own.wall_s / peer.wall_s,
+                "a fifth": own.wall_s / peer.wall_s <= WALL_GOAL,
+                "measurements": own.measurements,
+                "stopped": own.stopped,
             }
         )
-    return Section("Agreement with nvbench", "torch ReLU, fp32, cold, same run, medians", rows)
+    how = "torch ReLU, fp32, cold, medians; ours first, then nvbench, in one process"
+    return Section("Agreement with nvbench", how, rows)
 
 
 def planted() -> Section:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import subprocess
+from dataclasses import asdict
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftests.studies import trust
-from perftests.studies.nvbench_peer import PeerAnswer, read
+from perftests.studies import nvbench_peer, trust
+from perftests.studies.nvbench_peer import OwnAnswer, PeerAnswer, read
 from perftests.studies.spread import rows
 from perftests.studies.suites import command, row
 
@@ -47,8 +51,47 @@ def test_nvbench_answers_are_read_by_the_name_of_the_size() -> None:
         return {"name": f"relu{mib}", "states": [{"summaries": summaries}]}
 
     document = {"benchmarks": [benchmark(16, "1.3e-5", "1.2e-5"), benchmark(1, "5e-6", "4e-6")]}
-    found = read(document, {1: 9.0, 16: 4.0})
-    assert found == {1: PeerAnswer(5e-6, 4e-6, 9.0), 16: PeerAnswer(1.3e-5, 1.2e-5, 4.0)}
+    own = OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise")
+    found = read(document, {1: 9.0, 16: 4.0}, {1: own, 16: own})
+    assert found == {
+        1: PeerAnswer(5e-6, 4e-6, 9.0, own),
+        16: PeerAnswer(1.3e-5, 1.2e-5, 4.0, own),
+    }
+
+
+def test_agreement_is_told_of_the_medians_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = (OwnAnswer(s, 0.05, 0.04, 300, "precise") for s in (10.05e-6, 10.2e-6))
+    answers = {
+        mib: PeerAnswer(11e-6, 10e-6, 1.0, far if mib == 64 else near) for mib in trust.SIZES_MIB
+    }
+    monkeypatch.setattr(trust, "ask", lambda *_: answers)
+    found = {row["MiB"]: row for row in trust.agreement().rows}
+    assert [mib for mib, row in found.items() if not row["reached"]] == [64]
+    assert found[16]["difference"] == pytest.approx(0.005)
+    assert found[16]["wall share"] == pytest.approx(0.05)
+    assert found[16]["a fifth"] is True
+
+
+def test_a_process_prints_what_ours_found_before_nvbench_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A stand-in for the process: what it prints is put together with nvbench's document."""
+    own = {"1": asdict(OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise"))}
+    tags = ("nv/cold/time/gpu/mean", "nv/cold/time/gpu/median")
+    data = [{"tag": tag, "data": [{"name": "value", "value": "4e-6"}]} for tag in tags]
+    document = {"benchmarks": [{"name": "relu1", "states": [{"summaries": data}]}]}
+    said = f"own={json.dumps(own)}\nwall_s=1 7.5\n"
+
+    def run(*_: object, **__: object) -> Any:
+        (tmp_path / "nvbench.json").write_text(json.dumps(document))
+        return SimpleNamespace(returncode=0, stdout=said, stderr="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    (answer,) = nvbench_peer.ask([1], tmp_path).values()
+    assert (answer.wall_s, answer.median_s, answer.own.median_s) == (7.5, 4e-6, 4.1e-6)
+    said = "wall_s=1 7.5\n"
+    with pytest.raises(RuntimeError, match="nvbench gave no answer"):
+        nvbench_peer.ask([1], tmp_path)
 
 
 def test_a_part_that_cannot_be_measured_says_why_and_reaches_nothing(
