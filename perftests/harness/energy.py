@@ -93,20 +93,17 @@ def watch_counter(
 
 
 def watch_beside(
-    read: Callable[[], float],
-    work: Callable[[], object],
-    *,
-    window_s: float = _WINDOW_S,
-    poll_s: float = _IDLE_POLL_S,
+    read: Callable[[], float], work: Callable[[], object], *, window_s: float = _WINDOW_S
 ) -> Power:
     """Return the power while `work` is called over and over, read in a thread of its own.
 
     Reading takes NVML some 8 ms. Between two calls of `work` that would be a gap, however much was
-    enqueued before: with reads that take longer than the work of a call the device waits. Launches
-    meanwhile are slower: work that waits for its host wants a long `poll_s` and a longer window.
+    enqueued before: with reads that take longer than the work of a call the device waits.
     """
     with ThreadPoolExecutor(1, "bandwatch-energy") as reader:
-        told = reader.submit(watch_counter, read, lambda: time.sleep(poll_s), window_s=window_s)
+        told = reader.submit(
+            watch_counter, read, lambda: time.sleep(_IDLE_POLL_S), window_s=window_s
+        )
         while not told.done():
             work()
         return told.result()

@@ -25,8 +25,7 @@ _PROFILED = 4
 _AHEAD_S = 0.03
 """Work that is queued ahead of the device."""
 _IDLE_POLL_S = 0.002
-_WINDOW_S, _POLL_S = 1.6, 0.02
-"""Reading the energy counter slows launches: eager ways wait for those, so it is read seldom."""
+_WINDOW_S = 0.8
 _ASK_S = 0.1
 
 
@@ -112,7 +111,7 @@ def idle_power(bench: Bench) -> Power:
 def loaded(call: Callable[[], object], bench: Bench, iteration_s: float) -> Load:
     """Return power and pace under back-to-back iterations; raise EnergyError without a counter."""
     window = _Window(call, bench, iteration_s)
-    power = watch_beside(window.joules, window.work, window_s=_WINDOW_S, poll_s=_POLL_S)
+    power = watch_beside(window.joules, window.work, window_s=_WINDOW_S)
     return Load(power, window.per_s(), window.utilisation())
 
 

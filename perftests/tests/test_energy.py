@@ -77,23 +77,6 @@ def test_a_slow_reading_leaves_no_gap_between_two_calls() -> None:
     assert gaps[len(gaps) // 2] < 0.004
 
 
-def test_a_long_poll_reads_seldom_and_says_what_that_leaves_open() -> None:
-    reads = [0]
-
-    def read() -> float:
-        reads[0] += 1
-        return 400.0 * 0.01 * int(time.perf_counter() / 0.01)
-
-    def polled(poll_s: float) -> tuple[int, float]:
-        reads[0] = 0
-        found = watch_beside(read, lambda: time.sleep(0.001), window_s=0.2, poll_s=poll_s)
-        return reads[0], found.error_w
-
-    often, seldom = polled(0.002), polled(0.02)
-    assert seldom[0] < often[0] / 4
-    assert seldom[1] > 400 * 0.02 / 0.3  # half a poll at either end of some 0.2 s
-
-
 def test_a_counter_that_fails_beside_the_work_ends_it() -> None:
     def read() -> float:
         raise EnergyError("refused")
