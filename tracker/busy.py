@@ -8,7 +8,7 @@ many cases of a run did not settle, no case of it can tell slow code from a slow
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tracker.model import Result, Status, VerdictKind
+from tracker.model import CHANGES, Result, Status, VerdictKind
 from tracker.reasons import Reason, ReasonCode
 from tracker.verdict import Verdict
 
@@ -16,7 +16,6 @@ from tracker.verdict import Verdict
 # to fifteen.
 _SHARE = 0.1
 _FEWEST = 2
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 def busy(base: Sequence[Result], head: Sequence[Result], backend: str) -> Reason | None:
@@ -43,7 +42,7 @@ def busy(base: Sequence[Result], head: Sequence[Result], backend: str) -> Reason
 
 def hold_back(verdict: Verdict, why: Reason) -> Verdict:
     """Return a change as undecided for that reason, any other verdict as it is."""
-    if verdict.kind not in _CHANGES:
+    if verdict.kind not in CHANGES:
         return verdict
     return replace(
         verdict,

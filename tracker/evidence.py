@@ -134,6 +134,11 @@ def with_pasts(bases: Sequence[Side]) -> list[Side]:
     return [replace(base, pasts=pasts) for base, pasts in zip(bases, found, strict=True)]
 
 
+def goes_along(effect: float, other: float) -> bool:
+    """Return whether another effect goes the same way and explains at least half of `effect`."""
+    return other * effect > 0 and abs(other) >= abs(effect) / 2
+
+
 def expected_noise(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)

@@ -46,6 +46,9 @@ class VerdictKind(StrEnum):
     UNDECIDED = "undecided"
 
 
+CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
+
+
 @dataclass(frozen=True, slots=True)
 class Warn:
     """Something that a reader of a result must know: a stable code and one sentence."""

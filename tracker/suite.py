@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tracker.errors import ExitCode
-from tracker.model import Case, VerdictKind
+from tracker.model import CHANGES, Case, VerdictKind
 from tracker.reasons import Reason, ReasonCode
 from tracker.stats.against import Standing
 from tracker.stats.compare import runs_to_decide
@@ -18,7 +18,6 @@ from tracker.verdict import Verdict, exit_code
 
 # The chance that a run of an unchanged suite calls anything.
 SUITE_RATE = 0.01
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +68,18 @@ def settle(verdicts: Sequence[Verdict], rate: float = SUITE_RATE) -> SuiteVerdic
 
 def _tested(verdict: Verdict) -> float:
     """Return what a verdict says among the suite's: only a change may lower the bar for others."""
-    return verdict.p_value or 0.0 if verdict.kind in _CHANGES else 1.0
+    return verdict.p_value or 0.0 if verdict.kind in CHANGES else 1.0
 
 
 def _with_strays(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts, changes no less probable than the strays among all earlier runs."""
     standings = [_standing(verdict) for verdict in verdicts]
-    if not any(verdict.kind in _CHANGES for verdict in verdicts):
+    if not any(verdict.kind in CHANGES for verdict in verdicts):
         return list(verdicts)
     tails = Tails([standing for standing in standings if standing is not None])
     found = []
     for verdict, standing in zip(verdicts, standings, strict=True):
-        if standing is None or verdict.kind not in _CHANGES or verdict.p_value is None:
+        if standing is None or verdict.kind not in CHANGES or verdict.p_value is None:
             found.append(verdict)
             continue
         chance = tails.least_chance(standing)
@@ -99,7 +98,7 @@ def _nothing() -> Reason:
 
 
 def _settle(verdict: Verdict, bar: float, tested: int) -> Verdict:
-    if verdict.kind not in _CHANGES or verdict.p_value is None or verdict.p_value <= bar:
+    if verdict.kind not in CHANGES or verdict.p_value is None or verdict.p_value <= bar:
         return verdict
     message = (
         f"p = {verdict.p_value:.1g} would do for one case, among {tested} it takes {bar:.1g}: "

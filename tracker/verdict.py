@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tracker.errors import ExitCode
-from tracker.evidence import Evidence, copy_standing, weigh
-from tracker.model import Case, Status, VerdictKind
+from tracker.evidence import Evidence, copy_standing, goes_along, weigh
+from tracker.model import CHANGES, Case, Status, VerdictKind
 from tracker.policy import DEFAULT_POLICY, Policy
 from tracker.reasons import Reason, ReasonCode
 from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
@@ -19,8 +19,6 @@ from tracker.stats.noise import Noise
 from tracker.units import percent
 
 __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
-
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ def _conclude(
         note = ()
     decisive = decisive or evidence[0]
     kind, why = _decide(decisive, evidence, policy)
-    if kind in _CHANGES and (moved := _machine_moved(decisive, copy_standing(base, head))):
+    if kind in CHANGES and (moved := _machine_moved(decisive, copy_standing(base, head))):
         kind, why = VerdictKind.UNDECIDED, moved
     if why.code is ReasonCode.ODD_BASELINE and decisive.standing.level is not None:
         decisive = replace(
@@ -292,8 +290,7 @@ def _clock_moved(decisive: Evidence, evidence: tuple[Evidence, ...]) -> Reason |
     cycles = next((e for e in evidence if e.metric == "cycles"), None)
     if decisive.metric != "time" or cycles is None:
         return None
-    same_way = cycles.bandwidth_effect * decisive.bandwidth_effect > 0
-    if same_way and abs(cycles.bandwidth_effect) >= abs(decisive.bandwidth_effect) / 2:
+    if goes_along(decisive.bandwidth_effect, cycles.bandwidth_effect):
         return None
     word = "slower" if decisive.bandwidth_effect < 0 else "faster"
     message = (
@@ -312,7 +309,7 @@ def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
     if decisive.metric != "time" or copy is None or not copy.left_both:
         return None
     effect, of_copy = decisive.bandwidth_effect, 1 / (1 + copy.comparison.effect) - 1
-    if of_copy * effect <= 0 or abs(of_copy) < abs(effect) / 2:
+    if not goes_along(effect, of_copy):
         return None
     word = "slower" if effect < 0 else "faster"
     message = (
@@ -350,7 +347,7 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
     if not _same_code(base, head):
         return ()
     message = "the kernel's machine code is the same on both sides"
-    if kind in _CHANGES:
+    if kind in CHANGES:
         message += ": look for the cause in the environment or in how it is launched"
     return (Reason(ReasonCode.SAME_CODE, message),)
 

@@ -12,7 +12,8 @@ from math import exp
 import numpy as np
 
 from tracker.baseline import shared
-from tracker.model import Result, Status, VerdictKind
+from tracker.evidence import goes_along
+from tracker.model import CHANGES, Result, Status, VerdictKind
 from tracker.past import Seen
 from tracker.reasons import Reason, ReasonCode
 from tracker.stats.feed import feed
@@ -25,7 +26,6 @@ from tracker.units import percent
 from tracker.verdict import Policy, Verdict
 
 SHORTEST = SHORTEST_LEVEL + GAP
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 # What an undecided verdict may say for the monitor to say more; all else is an obstacle.
 _OPEN = frozenset({ReasonCode.SUSPICIOUS, ReasonCode.TOO_NOISY})
 
@@ -141,9 +141,9 @@ def combine(
     `code_before` is the fingerprint of the code on the level before.
     """
     first = verdict.reasons[0].code if verdict.reasons else None
-    if verdict.kind in _CHANGES or (verdict.kind is VerdictKind.UNDECIDED and first not in _OPEN):
+    if verdict.kind in CHANGES or (verdict.kind is VerdictKind.UNDECIDED and first not in _OPEN):
         return verdict
-    if found.kind in _CHANGES and found.effect is not None:
+    if found.kind in CHANGES and found.effect is not None:
         return _called(verdict, found, line, code_before, result)
     codes = {reason.code for reason in found.reasons}
     if ReasonCode.DISMISSED in codes:
@@ -202,7 +202,7 @@ def _called(
         metric=line.metric,
         since=line.shas[at],
         more_runs=None,
-        what_would_decide="" if kind in _CHANGES else "measure again at the usual clock",
+        what_would_decide="" if kind in CHANGES else "measure again at the usual clock",
         baseline_rule=f"the level of the commits before {line.shas[at][:12]} (the monitor)",
     )
 
@@ -217,7 +217,7 @@ def _clock(line: Line, at: int, effect: float) -> Reason | None:
     if line.metric != "time" or not before or not after:
         return None
     by_cycles = float(np.median(before) / np.median(after)) - 1
-    if by_cycles * effect > 0 and abs(by_cycles) >= abs(effect) / 2:
+    if goes_along(effect, by_cycles):
         return None
     word = "slower" if effect < 0 else "faster"
     message = (

@@ -24,7 +24,7 @@ from statistics import median
 from tracker.errors import NotFoundError, StoreError, TrackerError
 from tracker.evaluate.share import interval
 from tracker.gate import judge_run
-from tracker.model import VerdictKind
+from tracker.model import CHANGES, VerdictKind
 from tracker.queries import RunInfo, runs
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone, Value
 from tracker.report.json_ import to_json
@@ -40,7 +40,6 @@ GOALS = {0.01: 0.90, 0.02: 0.99, 0.05: 1.0}
 MOST_FALSE = 1
 _LIMIT = 1 << 20
 _FLAG = re.compile(r"--planted-loss=([\d.]+)")
-_CHANGES = (VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def alarms_document(store: Store) -> Document:
     tried = try_all(store, Policy())
     blind = try_all(store, Policy(same_code_factor=1.0))
     clean = [run for run in tried if run.loss is None]
-    false = sum(run.count(*_CHANGES) for run in clean)
+    false = sum(run.count(*CHANGES) for run in clean)
     rows = [
         _found_row(loss, before, [run for run in tried if (run.loss, run.before) == (loss, before)])
         for loss, before in _losses(tried)
@@ -259,7 +258,7 @@ def _clean_rows(clean: Sequence[Tried], blind: Sequence[Tried]) -> tuple[Row, ..
                 "regressions": run.count(VerdictKind.REGRESSION),
                 "improvements": run.count(VerdictKind.IMPROVEMENT),
                 "undecided": run.count(VerdictKind.UNDECIDED),
-                "as_if_changed": other[run.info.number].count(*_CHANGES),
+                "as_if_changed": other[run.info.number].count(*CHANGES),
                 "undecided_for": _why(run.verdicts),
             }
         )
@@ -292,7 +291,7 @@ CALL_COLUMNS = (
 def _calls(clean: Sequence[Tried]) -> Iterable[Row]:
     for run in clean:
         for verdict in run.verdicts:
-            if verdict.kind in _CHANGES:
+            if verdict.kind in CHANGES:
                 yield _call(run, verdict)
 
 

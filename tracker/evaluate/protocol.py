@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from tracker.evaluate.noises import Noise
-from tracker.model import VerdictKind
+from tracker.model import CHANGES, VerdictKind
 from tracker.stats.against import against, pasts_of
 from tracker.stats.change_point import ChangePoint, history, revise
 from tracker.stats.compare import CONFIDENCE
@@ -30,7 +30,6 @@ from tracker.suite import SUITE_RATE
 YOUNG, OLD, PAST, WITHIN = 20, 100, 40, 5
 LEVEL, SHARE = 100.0, 0.01
 CASES = 200
-_ALARMS = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 def values(deviations: Array) -> Array:
@@ -81,7 +80,7 @@ def watch(noise: Noise, rng: Generator, series: int, *, remeasure: bool) -> Watc
             again = _Again(noise, rng, 1.0) if remeasure and i >= YOUNG else None
             verdict = monitor.update(float(value), again)
             if i >= YOUNG:
-                alarms += verdict.kind in _ALARMS
+                alarms += verdict.kind in CHANGES
                 extra += len(verdict.repeats)
                 asked += bool(verdict.repeats)
     tested = series * (OLD - YOUNG)

@@ -18,7 +18,7 @@ from tracker.loop.repository import Repository, short
 from tracker.loop.search import Level, Reading, Search, Spread
 from tracker.loop.turns import Budget, OutOfTimeError
 from tracker.loop.worktrees import BuildError
-from tracker.model import Checkout, Run, VerdictKind, fingerprint
+from tracker.model import CHANGES, Checkout, Run, fingerprint
 from tracker.sides import Side
 from tracker.thresholds import Thresholds
 from tracker.verdict import Verdict
@@ -34,7 +34,6 @@ _RESOLUTION = 0.01
 _END_SHARE = 0.5
 _STEP_PAIRS = 2
 _CONFIDENCE = 0.95
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def bisect(
     except OutOfTimeError as error:
         return Answer(None, line, notes=(f"the two ends: {error}",))
     verdict, step = ends.judged[0].verdict, level(ends)
-    if verdict.kind not in _CHANGES and abs(step.shift) < _PLAIN * step.error:
+    if verdict.kind not in CHANGES and abs(step.shift) < _PLAIN * step.error:
         return _no_difference(verdict, line, notebook, pairs, ends.pairs)
     search = Search(len(line), step, spread(ends))
     _recall(search, notebook)
@@ -327,7 +326,7 @@ def _notes(
     search: Search, shas: Sequence[str], group: Sequence[int], verdict: Verdict
 ) -> tuple[str, ...]:
     notes = []
-    if verdict.kind not in _CHANGES:
+    if verdict.kind not in CHANGES:
         notes.append(
             "noise leaves the two ends undecided: the probabilities hold if they differ at all"
         )

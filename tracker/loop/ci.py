@@ -29,13 +29,12 @@ from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
 from tracker.loop.worktrees import BuildError, build
 from tracker.merge_base import base_of
-from tracker.model import Checkout, Run, VerdictKind, fingerprint
+from tracker.model import CHANGES, Checkout, Run, VerdictKind, fingerprint
 from tracker.occasion import AGAIN
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
 from tracker.store import Store
 
-_CHANGES = frozenset({VerdictKind.REGRESSION, VerdictKind.IMPROVEMENT})
 _LEARNED = 200
 _TOLD = 500
 # Before anybody is alarmed, a change must stand in so many further processes.
@@ -214,7 +213,7 @@ def _measure_again(plan: Plan, shop: Workshop, other: str | None) -> None:
 
 def _suspicious(item: Judged) -> bool:
     """Return whether more processes could confirm or clear a case."""
-    return item.verdict.kind in _CHANGES or item.verdict.worth_repeating or _open(item)
+    return item.verdict.kind in CHANGES or item.verdict.worth_repeating or _open(item)
 
 
 def _open(item: Judged) -> bool:
