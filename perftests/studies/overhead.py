@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perftests.harness.session import Session
-from perftests.harness.settings import Settings
 from perftests.studies.tables import Row, Section
 from perftests.studies.timed import measured, new_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from perftests.harness.session import Session
 
 GOAL = 0.3
 _HOLDS = ("bw_spin", "bw_hold")
@@ -20,7 +20,7 @@ _REPEATS = 5
 
 def overhead(sizes_mib: Sequence[int]) -> Section:
     """Compare a case's wall time with the GPU's part of it, checks included, yardsticks made."""
-    session, brief = new_session(), Session(Settings(max_samples=_BRIEF_SAMPLES))
+    session, brief = new_session(), new_session(_BRIEF_SAMPLES)
     rows: list[Row] = []
     for mib in sizes_mib:
         measured(session, mib)

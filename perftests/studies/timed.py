@@ -21,6 +21,6 @@ def measured(session: Session, mib: int, *, more: float = 0.0) -> Outcome:
     return outcome
 
 
-def new_session(*, timing: bool = True) -> Session:
-    """Return a session with the default limits."""
-    return Session(Settings(timing=timing))
+def new_session(max_samples: int | None = None) -> Session:
+    """Return a session with the default limits, or with fewer samples a case."""
+    return Session(Settings(max_samples=max_samples))
