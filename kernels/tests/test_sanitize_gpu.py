@@ -16,6 +16,13 @@ from kernels.sass import facts
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU here")
 CPU = torch.device("cpu")
+CLEAN = 'print(\'{"launches": 3, "wrong": []}\')'
+
+
+def run_instead(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Run a Python program wherever a process of launches or of a planted fault would run."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(sanitize_gpu, "command", lambda *_: [sys.executable, "-c", program])
 
 
 def test_every_implementation_dtype_and_case_of_ours_is_launched() -> None:
@@ -131,9 +138,7 @@ def test_what_a_part_says_is_judged(
 def test_a_planted_fault_that_the_tool_misses_is_no_clean_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    said = 'print(\'{"launches": 3, "wrong": []}\')'
-    monkeypatch.setattr(sanitize_gpu, "command", lambda *_: [sys.executable, "-c", said])
+    run_instead(monkeypatch, CLEAN)
     assert main(["sanitize-gpu", "racecheck", "--jobs", "1"]) == 1
     assert "planted fault 1: NOT FOUND" in capsys.readouterr().out
 
@@ -141,9 +146,7 @@ def test_a_planted_fault_that_the_tool_misses_is_no_clean_run(
 def test_no_part_is_without_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    said = 'print(\'{"launches": 3, "wrong": []}\')'
-    monkeypatch.setattr(sanitize_gpu, "command", lambda *_: [sys.executable, "-c", said])
+    run_instead(monkeypatch, CLEAN)
     assert main(["sanitize-gpu", "none", "--only", "scale_relu", "--jobs", "6"]) == 0
     told = capsys.readouterr().out
     assert len(exact.groups(["scale_relu"])) == 3
@@ -154,10 +157,7 @@ def test_no_part_is_without_work(
 def test_a_run_that_takes_too_long_is_ended(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(
-        sanitize_gpu, "command", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"]
-    )
+    run_instead(monkeypatch, "import time; time.sleep(60)")
     assert main(["sanitize-gpu", "none", "--jobs", "1", "--limit", "0.2"]) == 2
     assert "did not end within 0 s" in capsys.readouterr().err
 

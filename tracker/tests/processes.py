@@ -39,3 +39,12 @@ def killed_after(work: Callable[[], None], seconds: float, started: Path) -> Non
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def lives(process: int) -> bool:
+    """Return whether a process runs still: one that ended and was not waited for does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -13,13 +13,34 @@ from tracker.tests.loop.fake import FakeMeasure
 pytestmark = pytest.mark.usefixtures("no_ci")
 
 
+def cloned(source: Path, clone: Path, *words: str) -> Path:
+    """Make a shallow clone, of depth 1 unless the words say another, and return its folder."""
+    fake.git(clone.parent, "clone", "--quiet", "--depth=1", *words, source.as_uri(), str(clone))
+    return clone
+
+
 @pytest.fixture
 def shallow(history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone of depth 1 of the project, the working folder."""
-    clone = tmp_path / "clone"
-    fake.git(tmp_path, "clone", "--quiet", "--depth=1", history.as_uri(), str(clone))
+    clone = cloned(history, tmp_path / "clone")
     monkeypatch.chdir(clone)
     return clone
+
+
+@pytest.fixture
+def known(baseline: Path) -> str:
+    """The address of the store that knows the results of the project's main line."""
+    return f"sqlite:///{baseline}/.bandwatch/bandwatch.db"
+
+
+def merged_feature(project: Path, *onto: str) -> tuple[str, str]:
+    """Merge a slower commit of a branch upon a new head; return the merge's base and that commit."""
+    base = fake.git(project, "rev-parse", "HEAD")
+    fake.git(project, "switch", "--quiet", "--create", "feature")
+    head = fake.commit(project, "Try", {fake.SPEEDS: json.dumps({"relu": 1.1, "add": 1.0})})
+    fake.git(project, "switch", "--quiet", *onto, base)
+    fake.git(project, "merge", "--quiet", "--no-ff", "-m", "Merge", "feature")
+    return base, head
 
 
 def test_a_shallow_clone_is_measured_and_says_what_it_cannot_know(
@@ -34,40 +55,32 @@ def test_a_shallow_clone_is_measured_and_says_what_it_cannot_know(
 
 def test_a_shallow_clone_is_judged_by_what_the_store_knows_of_its_ancestors(
     baseline: Path,
+    known: str,
     no_processes: FakeMeasure,
     bandwatch: Command,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = f"sqlite:///{baseline}/.bandwatch/bandwatch.db"
     measured = fake.git(baseline, "rev-parse", "main~3")
     for depth, commit in ((1, "main~2"), (2, "main~1")):
-        clone = tmp_path / f"clone-{depth}"
         fake.git(baseline, "branch", "--force", "tip", commit)
-        words = ("clone", "--quiet", f"--depth={depth}", "--branch=tip", baseline.as_uri())
-        fake.git(tmp_path, *words, str(clone))
-        monkeypatch.chdir(clone)
-        assert bandwatch("ci", "--no-record", "--store", store).code == 1
+        words = (f"--depth={depth}", "--branch=tip")
+        monkeypatch.chdir(cloned(baseline, tmp_path / f"clone-{depth}", *words))
+        assert bandwatch("ci", "--no-record", "--store", known).code == 1
         assert outcomes()["relu"] == "regression"
         assert measured[:12] in report()["tables"]["verdicts"][0]["baseline"]
 
 
 def test_a_pull_request_in_a_shallow_clone_is_judged_against_its_base(
     baseline: Path,
+    known: str,
     no_processes: FakeMeasure,
     bandwatch: Command,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = f"sqlite:///{baseline}/.bandwatch/bandwatch.db"
-    base = fake.git(baseline, "rev-parse", "HEAD")
-    fake.git(baseline, "switch", "--quiet", "--create", "feature")
-    head = fake.commit(baseline, "Try", {fake.SPEEDS: json.dumps({"relu": 1.1, "add": 1.0})})
-    fake.git(baseline, "switch", "--quiet", "--create", "tip", base)
-    fake.git(baseline, "merge", "--quiet", "--no-ff", "-m", "Merge", "feature")
-    clone = tmp_path / "clone"
-    words = ("clone", "--quiet", "--depth=1", "--branch=tip", baseline.as_uri(), str(clone))
-    fake.git(tmp_path, *words)
+    base, head = merged_feature(baseline, "--create", "tip")
+    clone = cloned(baseline, tmp_path / "clone", "--branch=tip")
     fake.git(clone, "switch", "--quiet", "--detach")
     pull = {"head": {"sha": head}, "base": {"sha": base}}
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": pull}))
@@ -75,7 +88,7 @@ def test_a_pull_request_in_a_shallow_clone_is_judged_against_its_base(
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
     monkeypatch.chdir(clone)
-    assert bandwatch("ci", "--no-record", "--store", store).code == 1
+    assert bandwatch("ci", "--no-record", "--store", known).code == 1
     assert outcomes() == {"relu": "regression", "add": "no change"}
     assert base[:12] in report()["tables"]["verdicts"][0]["baseline"]
 
@@ -93,11 +106,7 @@ def test_turns_in_a_shallow_clone_are_left_out_and_it_is_said(
 def test_a_merge_commit_is_judged_against_the_main_line(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
-    base = fake.git(baseline, "rev-parse", "HEAD")
-    fake.git(baseline, "switch", "--quiet", "--create", "feature")
-    fake.commit(baseline, "Try", {fake.SPEEDS: json.dumps({"relu": 1.1, "add": 1.0})})
-    fake.git(baseline, "switch", "--quiet", "--detach", base)
-    fake.git(baseline, "merge", "--quiet", "--no-ff", "-m", "Merge", "feature")
+    base, _ = merged_feature(baseline, "--detach")
     assert bandwatch("ci").code == 1
     assert outcomes()["relu"] == "regression"
     assert base[:12] in report()["tables"]["verdicts"][0]["baseline"]

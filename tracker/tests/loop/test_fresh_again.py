@@ -16,6 +16,7 @@ from tracker.loop.journal import read_journal
 from tracker.loop.settings import LoopSettings
 from tracker.loop.worktrees import BuildError
 from tracker.tests.loop import project
+from tracker.tests.processes import lives
 
 ROOT = Path(__file__).parents[3]
 # Measures the suite in a process that it starts, and waits for it.
@@ -59,14 +60,6 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
     return False
 
 
-def alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the system ends children on Linux alone")
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_what_measures_ends_with_whoever_started_it(root: Path, ending: signal.Signals) -> None:
@@ -76,10 +69,10 @@ def test_what_measures_ends_with_whoever_started_it(root: Path, ending: signal.S
         began = root / "began"
         assert until(lambda: began.exists() and began.read_text().strip())
         measuring = int(began.read_text())
-        assert alive(measuring)
+        assert lives(measuring)
         caller.send_signal(ending)
         caller.wait()
-    assert until(lambda: not alive(measuring), 5.0)
+    assert until(lambda: not lives(measuring), 5.0)
 
 
 def test_an_interpreter_that_is_a_script_measures_as_well(root: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracker.loop.processes import KILLED, TURN, Running
+from tracker.tests.processes import lives
 
 WAIT = "import os; f = int(os.environ['BANDWATCH_TURN']); os.write(f, b'r'); go = os.read(f, 1)\n"
 
@@ -118,14 +119,6 @@ def test_children_end_with_it(tmp_path: Path) -> None:
     )
     run(program, tmp_path)
     deadline = time.monotonic() + 10
-    while _lives(int(note.read_text())):
+    while lives(int(note.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
