@@ -217,13 +217,12 @@ def _as_command(command: list[str]) -> int:
 
 def _side_by_side(address: str, first: str, second: str) -> int:
     with Store.open(address, read_only=True) as store:
-        found = [queries.find_run(store, run_id) for run_id in (first, second)]
-        table = queries.result_table(store, found)
-        base, head = (table.median_s[table.run == index] for index in (0, 1))
-        labels = [case.label for case in table.cases]
+        base, head = (queries.find_run(store, run_id) for run_id in (first, second))
+        found = queries.medians(store, base, head)
+        columns = (found.labels, found.base_s.tolist(), found.head_s.tolist())
         lines = [
             f"{label:80} {b * 1e6:12.3f} {h * 1e6:12.3f} {h / b - 1:+8.2%}"
-            for label, b, h in zip(labels, base.tolist(), head.tolist(), strict=True)
+            for label, b, h in zip(*columns, strict=True)
         ]
     return 0 if len("\n".join(lines)) > 100_000 else 2
 

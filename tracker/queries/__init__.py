@@ -5,9 +5,11 @@ from tracker.queries.cases import FILTERS, filter_counts, find_case, series_list
 from tracker.queries.info import ModelInfo, Overview, RunInfo, SeriesInfo
 from tracker.queries.order import ancestors, commits, measured_commits, orphans
 from tracker.queries.results import (
+    Medians,
     ResultTable,
     code_fingerprints,
     histories,
+    medians,
     result_table,
     results,
 )
@@ -25,6 +27,7 @@ from tracker.queries.series import Series, measurements, series
 
 __all__ = [
     "FILTERS",
+    "Medians",
     "ModelInfo",
     "Overview",
     "ResultTable",
@@ -44,6 +47,7 @@ __all__ = [
     "load_run",
     "measured_commits",
     "measurements",
+    "medians",
     "newest_runs",
     "orphans",
     "overview",

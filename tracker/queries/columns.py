@@ -1,7 +1,7 @@
 """Many rows as columns, fast: plain tuples from the driver, turned over at once."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,10 +17,12 @@ def raw(column: Any) -> Any:
     return type_coerce(column, NULLTYPE)
 
 
-def read_columns(connection: Connection, query: Select[Any]) -> list[Sequence[Any]]:
+def read_columns(
+    connection: Connection, query: Select[Any], parameters: Mapping[str, Any] | None = None
+) -> list[Sequence[Any]]:
     """Return the columns of a query's rows, each empty where there are none."""
     with collector_paused():
-        result = connection.execute(query, execution_options={BINARY: True})
+        result = connection.execute(query, parameters, execution_options={BINARY: True})
         # Not `result.all()`: an object for each of 10,000 rows takes as long as reading them.
         rows = result.cursor.fetchall()
         result.close()

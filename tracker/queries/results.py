@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from tracker.model import Case, Peaks, Result, Status, Summary
+from tracker.queries.columns import raw, read_columns
 from tracker.queries.info import RunInfo
 from tracker.store import Store
 from tracker.store.codec import unpack
@@ -69,14 +71,9 @@ def results(
     return tuple(found)
 
 
-def result_table(
-    store: Store, runs: Sequence[RunInfo], *, cases: Sequence[str] | None = None
-) -> ResultTable:
-    """Return the results of runs as columns, in the order of `runs`, then of each record.
-
-    Of cases by fingerprint, or of all.
-    """
-    columns = (
+_TABLE = tuple(
+    raw(column)
+    for column in (
         ResultRow.run_id,
         ResultRow.case_id,
         ResultRow.status,
@@ -89,40 +86,89 @@ def result_table(
         ResultRow.copy_bytes_per_s,
         ResultRow.median_cycles,
     )
+)
+
+
+def result_table(
+    store: Store, runs: Sequence[RunInfo], *, cases: Sequence[str] | None = None
+) -> ResultTable:
+    """Return the results of runs as columns, in the order of `runs`, then of each record.
+
+    Of cases by fingerprint, or of all.
+    """
     position = {run.number: index for index, run in enumerate(runs)}
-    query = select(*columns).order_by(ResultRow.id)
+    query = select(*_TABLE).order_by(ResultRow.id)
     if cases is not None:
         wanted = select(CaseRow.id).where(CaseRow.fingerprint.in_(cases))
         query = query.where(ResultRow.case_id.in_(wanted))
-    rows: list[Any] = []
     with store.reading("read results") as connection:
-        for chunk in chunks(position):
-            rows += connection.execute(query.where(ResultRow.run_id.in_(chunk))).all()
-        rows.sort(key=lambda row: position[row[0]])
-        known = keyed_cases(connection, dict.fromkeys(row[1] for row in rows))
-    table = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+        parts = [
+            read_columns(connection, query.where(ResultRow.run_id.in_(chunk)))
+            for chunk in chunks(position)
+        ]
+        table = [list(chain.from_iterable(column)) for column in zip(*parts, strict=True)]
+        table = table or [[] for _ in _TABLE]
+        known = keyed_cases(connection, dict.fromkeys(table[1]))
     index = {case_id: number for number, case_id in enumerate(known)}
+    run = np.array([position[number] for number in table[0]], dtype=np.int64)
+    order = np.argsort(run, kind="stable")
     return ResultTable(
         runs=tuple(runs),
         cases=tuple(case for _, case in known.values()),
         case_keys=tuple(key for key, _ in known.values()),
-        run=np.array([position[number] for number in table[0]], dtype=np.int64),
-        case=np.array([index[number] for number in table[1]], dtype=np.int64),
-        status=np.array(table[2], dtype=np.str_),
-        shared=np.array(table[3], dtype=np.bool_),
-        count=np.array([number or 0 for number in table[4]], dtype=np.int64),
-        median_s=_floats(table[5]),
-        q1_s=_floats(table[6]),
-        q3_s=_floats(table[7]),
-        bytes_moved=_floats(table[8]),
-        copy_bytes_per_s=_floats(table[9]),
-        median_cycles=_floats(table[10]),
+        run=run[order],
+        case=np.array([index[number] for number in table[1]], dtype=np.int64)[order],
+        status=np.array(table[2], dtype=np.str_)[order],
+        shared=np.array(table[3], dtype=np.bool_)[order],
+        count=np.array([number or 0 for number in table[4]], dtype=np.int64)[order],
+        median_s=_floats(table[5])[order],
+        q1_s=_floats(table[6])[order],
+        q3_s=_floats(table[7])[order],
+        bytes_moved=_floats(table[8])[order],
+        copy_bytes_per_s=_floats(table[9])[order],
+        median_cycles=_floats(table[10])[order],
     )
 
 
 def _floats(values: Sequence[float | None]) -> Floats:
     # None becomes NaN.
     return np.array(values, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Medians:
+    """Two runs side by side: median times in seconds of the cases that both have, NaN for none."""
+
+    labels: tuple[str, ...]
+    case_keys: tuple[str, ...]
+    base_s: Floats
+    head_s: Floats
+
+
+_BASE, _HEAD = (ResultRow.__table__.alias(name) for name in ("base", "head"))
+_MEDIANS = (
+    select(
+        raw(CaseRow.label),
+        raw(CaseRow.fingerprint),
+        raw(_BASE.c.median_s),
+        raw(_HEAD.c.median_s),
+    )
+    .join_from(_HEAD, _BASE, _BASE.c.case_id == _HEAD.c.case_id)
+    .join(CaseRow, CaseRow.id == _HEAD.c.case_id)
+    .where(_BASE.c.run_id == bindparam("base"), _HEAD.c.run_id == bindparam("head"))
+    .order_by(_HEAD.c.id)
+)
+
+
+def medians(store: Store, base: RunInfo, head: RunInfo) -> Medians:
+    """Return the median times of two runs side by side, in the order of head's record.
+
+    For a plain look: names are those that the store keeps, and no result is made of them.
+    """
+    with store.reading("read medians") as connection:
+        runs = {"base": base.number, "head": head.number}
+        labels, keys, before, after = read_columns(connection, _MEDIANS, runs)
+    return Medians(tuple(labels), tuple(keys), _floats(before), _floats(after))
 
 
 def histories(

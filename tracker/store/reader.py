@@ -1,6 +1,7 @@
 """Rows as the project's types again."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -21,12 +22,24 @@ def case_of(row: Any) -> Case:
         kernel=row.kernel,
         implementation=row.implementation,
         dtype=row.dtype,
-        shape=tuple(from_text(row.shape)),
+        shape=_shape(row.shape),
         alignment=row.alignment,
         cache=row.cache,
-        parameters=from_text(row.parameters),
+        parameters=dict(_parameters(row.parameters)),
         version=row.version,
     )
+
+
+# A suite's cases share a few shapes and parameters.
+@lru_cache(maxsize=1024)
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(from_text(text))
+
+
+@lru_cache(maxsize=1024)
+def _parameters(text: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = from_text(text)
+    return found
 
 
 def environments(connection: Connection, ids: Iterable[int]) -> dict[int, Environment]:
@@ -113,7 +126,7 @@ def keyed_cases(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[s
     """Return cases with the fingerprint that the store keeps of each, by the id of their row."""
     found: dict[int, tuple[str, Case]] = {}
     for chunk in chunks(ids):
-        rows = connection.execute(select(CaseRow.__table__).where(CaseRow.id.in_(chunk)))
+        rows = connection.execute(select(CaseRow.__table__).where(CaseRow.id.in_(chunk))).all()
         found |= {row.id: (row.fingerprint, case_of(row)) for row in rows}
     return found
 

@@ -7,7 +7,7 @@ import pytest
 
 from tracker import queries
 from tracker.errors import NotFoundError
-from tracker.model import Checkout, Run
+from tracker.model import Checkout, Run, Status
 from tracker.queries.order import in_order
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, H200, make_case, make_commit, make_result, make_run, sha
@@ -187,7 +187,7 @@ def test_measurements_come_by_the_series_result_ids(store: Store) -> None:
 
 
 def test_a_result_without_a_time_is_a_row_of_a_series(store: Store) -> None:
-    from tracker.model import Correctness, Status
+    from tracker.model import Correctness
 
     wrong = make_result(
         status=Status.INCORRECT,
@@ -226,6 +226,23 @@ def test_the_result_table_holds_several_runs(store: Store) -> None:
     ]
     assert table.median_s.tolist() == [1.3e-4, 1.3e-4, 2.05e-4]
     assert queries.result_table(store, ()).median_s.size == 0
+
+
+def test_medians_lay_two_runs_side_by_side(store: Store) -> None:
+    other = make_case(implementation="torch")
+    store.record(a_run(1))
+    slower = make_result(sample=[2.5e-4])
+    without = make_result(other, status=Status.ERROR, measurements_s=(), summary=None)
+    alone = make_result(make_case(implementation="triton"))
+    store.record(a_run(2, results=(without, slower, alone)))
+    head, base = queries.runs(store)
+    found = queries.medians(store, base, head)
+    assert found.labels == (other.label, make_case().label)
+    assert found.case_keys == (other.fingerprint, VECTOR)
+    assert found.base_s.tolist() == [2.05e-4, 1.3e-4]
+    assert found.head_s.tolist() == pytest.approx([np.nan, 2.5e-4], nan_ok=True)
+    store.record(a_run(3, results=(alone,)))
+    assert queries.medians(store, base, queries.runs(store)[0]).labels == ()
 
 
 def test_histories_come_by_case_in_the_order_of_the_runs(store: Store) -> None:
