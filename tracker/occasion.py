@@ -5,7 +5,9 @@ has, at sizes of its own; a part measured again or in turns belongs to another r
 measured later than its commit says nothing of the newest one.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import shorten
 
 from tracker.errors import NotFoundError
 from tracker.queries import RunInfo, find_run, runs
@@ -15,9 +17,17 @@ AGAIN = "measured again"
 IN_TURNS = "measured in turns with another commit"
 LATER = "measured later than its commit"
 AS_BASE = "measured as a base for the selection"
+SUITE = "suite"
 # What `python -m perftests.studies` notes; the layers share no code.
 STUDY = "studies: "
-_OTHERS = (AGAIN, IN_TURNS, LATER, AS_BASE, STUDY)
+# How such a note begins, and what a table calls it.
+_OTHERS = {
+    AGAIN: "repeat",
+    IN_TURNS: "turns",
+    LATER: "backfill",
+    AS_BASE: "base",
+    STUDY: "study",
+}
 _PAGE = 50
 
 
@@ -34,22 +44,84 @@ class Meant:
     repeats: tuple[RunInfo, ...] = ()
 
     @property
+    def left_out(self) -> tuple[RunInfo, ...]:
+        """The newer runs that count for nothing here, newest first."""
+        return tuple(run for run in self.passed_over if run not in self.repeats)
+
+    @property
     def told(self) -> tuple[str, ...]:
-        """What there is to say of the choice."""
-        others = [run for run in self.passed_over if run not in self.repeats]
+        """What there is to say of the choice where the run is judged."""
         lines = [f"judged with {len(self.repeats)} runs that measured cases again"]
-        if others:
-            word = "1 run is" if len(others) == 1 else f"{len(others)} runs are"
+        if others := self.left_out:
             lines.append(
-                f"the newest run of the suite is judged; {word} newer: {others[0].run_id}, "
-                f"{purpose(others[0])} (bandwatch check {others[0].run_id[:12]} judges it)"
+                f"the newest run of the suite is judged; {_newer(others)} "
+                f"(bandwatch check {others[0].run_id[:12]} judges it)"
             )
         return tuple(lines if self.repeats else lines[1:])
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What there is to say of the choice where the run alone is shown or compared."""
+        if not self.passed_over:
+            return ()
+        return (f"meant is {self.run.run_id}, of the suite; {_newer(self.passed_over)}",)
+
+
+def _newer(others: tuple[RunInfo, ...]) -> str:
+    word = "1 run is" if len(others) == 1 else f"{len(others)} runs are"
+    # A study's note names all its parts, and a record may say anything.
+    what = shorten(purpose(others[0]) or "", 160, placeholder="...")
+    return f"{word} newer: {others[0].run_id}, {what}"
 
 
 def purpose(run: RunInfo) -> str | None:
     """Return the note that says what else than the suite a run was for, None for the suite."""
-    return next((note for note in run.notes if note.startswith(_OTHERS)), None)
+    return next((note for note in run.notes if note.startswith(tuple(_OTHERS))), None)
+
+
+def in_a_word(note: str | None) -> str:
+    """Return what a run was for, as `purpose` has it, in a word for a table."""
+    return next((word for start, word in _OTHERS.items() if note and note.startswith(start)), SUITE)
+
+
+def first_of_suite(found: Iterable[RunInfo]) -> RunInfo | None:
+    """Return the first of these runs that is of the suite, None where none is."""
+    return next((run for run in found if purpose(run) is None), None)
+
+
+def newest(
+    store: Store,
+    *,
+    gpu_model: str | None = None,
+    branch: str | None = None,
+    sha: str | None = None,
+    dirty: bool | None = None,
+    but: RunInfo | None = None,
+) -> Meant | None:
+    """Return the newest run of the suite among those that match, None where none is of the suite.
+
+    Every default goes through here: what a command or a page shows where no run is named. `but` is
+    a run that is not looked at.
+    """
+    passed: list[RunInfo] = []
+    seen = 0
+    while found := runs(
+        store,
+        gpu_model=gpu_model,
+        branch=branch,
+        sha=sha,
+        dirty=dirty,
+        limit=_PAGE,
+        offset=seen,
+    ):
+        seen += len(found)
+        for run in found:
+            if but is not None and run.number == but.number:
+                continue
+            if purpose(run) is None:
+                return Meant(run, tuple(passed), _repeats(run, passed))
+            passed.append(run)
+    return None
 
 
 def meant(store: Store, reference: str, gpu_model: str | None = None) -> Meant:
@@ -61,18 +133,15 @@ def meant(store: Store, reference: str, gpu_model: str | None = None) -> Meant:
     latest = reference == "latest"
     if not latest and named.run_id.startswith(reference):
         return Meant(named)
-    passed: list[RunInfo] = []
-    sha = None if latest else named.sha
-    while found := runs(store, gpu_model=gpu_model, sha=sha, limit=_PAGE, offset=len(passed)):
-        for run in found:
-            if purpose(run) is None:
-                return Meant(run, tuple(passed), _repeats(run, passed))
-            passed.append(run)
+    found = newest(store, gpu_model=gpu_model, sha=None if latest else named.sha)
+    if found is not None:
+        return found
     if not latest:
         return Meant(named)
+    where = f" on {gpu_model}" if gpu_model else ""
     raise NotFoundError(
-        f"cannot find a run of the suite in {store.name}: the newest of its {len(passed)} runs, "
-        f"{named.run_id}, is another ({purpose(named)}); name it to judge it"
+        f"cannot find a run of the suite{where} in {store.name}: the newest run, {named.run_id}, "
+        f"is another ({purpose(named)}); name it to have it"
     )
 
 

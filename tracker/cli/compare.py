@@ -8,7 +8,8 @@ from tracker.cli.options import report_command, row_limit
 from tracker.config import Config
 from tracker.errors import NotFoundError
 from tracker.gate import compare_runs
-from tracker.queries import RunInfo, find_run, runs
+from tracker.occasion import Meant, meant, newest
+from tracker.queries import RunInfo, runs
 from tracker.queries.columns import collector_paused
 from tracker.report.document import Document
 from tracker.report.formats import Format
@@ -26,19 +27,22 @@ from tracker.store import Store
 def command(
     *, a: str, b: str, gpu: str | None, everything: bool, form: Format, config: Config
 ) -> Document:
-    """Judge B (by default the newest run) against A, on the cases that both measured.
+    """Judge B (by default the newest run of the suite) against A, on what both measured.
 
     A and B are run ids, commits (or the beginning of either) or branches. A commit or branch stands
-    for its newest run, of A on the GPU model of B where there is one; where that is B itself, A is
-    the run before it. The exit code is that of `bandwatch check`.
+    for its newest run of the suite, of A on the GPU model of B where there is one; where that is B
+    itself, A is the run before it. A newer run for something else, such as a study's, is told and
+    compared where it is named by its id. The exit code is that of `bandwatch check`.
 
     Example: bandwatch compare main
     """
     with Store.open(config.store.url, read_only=True) as store, collector_paused():
-        head = resolve(store, b, gpu)
-        base, note = _base(store, a, head, gpu)
+        found = resolve(store, b, gpu)
+        head = found.run
+        base, notes = _base(store, a, head, gpu)
         gate = compare_runs(store, base, head, config.thresholds, today=datetime.now(UTC).date())
-    heading = comparison_heading(base, head, (*note, *gate.notes))
+    told = dict.fromkeys((*found.named, *notes, *gate.notes))
+    heading = comparison_heading(base, head, tuple(told))
     return verdict_document(
         heading,
         gate.judged,
@@ -48,27 +52,31 @@ def command(
     )
 
 
-def resolve(store: Store, reference: str, gpu_model: str | None) -> RunInfo:
+def resolve(store: Store, reference: str, gpu_model: str | None) -> Meant:
     """Return the run that a branch, a run id or a commit stands for; a branch goes first."""
     on_branch = runs(store, branch=reference, gpu_model=gpu_model, limit=1)
-    return on_branch[0] if on_branch else find_run(store, reference, gpu_model=gpu_model)
+    if not on_branch:
+        return meant(store, reference, gpu_model)
+    # A branch that has nothing of the suite stands for the newest of what it has.
+    return newest(store, branch=reference, gpu_model=gpu_model) or Meant(on_branch[0])
 
 
 def _base(
     store: Store, reference: str, head: RunInfo, asked: str | None
 ) -> tuple[RunInfo, tuple[str, ...]]:
-    """Return run A and, where its name stands for B first of all, a note on what was taken."""
+    """Return run A and what there is to say of what its name was taken for."""
     try:
-        named = resolve(store, reference, asked or head.gpu_model)
+        found = resolve(store, reference, asked or head.gpu_model)
     except NotFoundError:
-        named = resolve(store, reference, asked)
-    if named.number != head.number:
-        return named, ()
+        found = resolve(store, reference, asked)
+    if found.run.number != head.number:
+        return found.run, found.named
     other = _before(store, reference, head)
     if other is None:
         raise NotFoundError(
             f"cannot compare run {head.run_id} with itself: {reference!a} stands for no other run "
-            f"on {head.gpu_model}; measure again, or name another (`bandwatch list` shows them)"
+            f"of the suite on {head.gpu_model}; measure again, or name another "
+            "(`bandwatch list` shows them)"
         )
     return other, (f"the newest run of {reference} is B itself, so A is the run before it",)
 
@@ -76,9 +84,12 @@ def _base(
 def _before(store: Store, reference: str, head: RunInfo) -> RunInfo | None:
     """Return the newest run but head that a name stands for, None where it is of head alone."""
     model = head.gpu_model
-    found = runs(store, branch=reference, gpu_model=model, limit=2)
-    if not found and reference == "latest":
-        found = runs(store, gpu_model=model, limit=2)
-    elif not found and not head.run_id.startswith(reference):
-        found = runs(store, sha=head.sha, gpu_model=model, limit=2)
-    return next((run for run in found if run.number != head.number), None)
+    if runs(store, branch=reference, gpu_model=model, limit=1):
+        found = newest(store, branch=reference, gpu_model=model, but=head)
+    elif reference == "latest":
+        found = newest(store, gpu_model=model, but=head)
+    elif head.run_id.startswith(reference):
+        return None
+    else:
+        found = newest(store, sha=head.sha, gpu_model=model, but=head)
+    return found.run if found else None

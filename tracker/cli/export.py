@@ -11,6 +11,7 @@ from tracker.cli.options import note
 from tracker.config import STORE_VARIABLE, load_config
 from tracker.exporters import FORMATS, Scope, export
 from tracker.exporters.formats import BINARY, write_whole
+from tracker.report.escape import plain
 from tracker.store import Store
 from tracker.units import size
 
@@ -36,21 +37,27 @@ def command(
     """Write RUN (a run id, a commit, `latest`) or the whole store in another tool's format.
 
     csv, parquet and jsonl hold the whole store unless RUN or --gpu is given; bmf and
-    github-action-benchmark one run, by default the newest; openmetrics the newest run of each GPU
-    model. Times are in seconds, as the column names say; bmf and github-action-benchmark want
-    nanoseconds. In csv and parquet the results are the rows with `result` in the column `row`.
+    github-action-benchmark one run, by default the newest of the suite; openmetrics that of each
+    GPU model. A newer run for something else, such as a study's, is left out unless it is named,
+    and standard error says so. Times are in seconds, as the column names say; bmf and
+    github-action-benchmark want nanoseconds. In csv and parquet the results are the rows with
+    `result` in the column `row`.
 
     Example: bandwatch export --format csv
     """
     config = load_config(store)
     with Store.open(config.store.url, read_only=True) as opened:
-        pieces = export(opened, form, Scope(run, gpu), output)
+        pieces = export(opened, form, Scope(run, gpu), output, _tell)
         if output is None:
             _print(pieces)
             return 0
         written = output.stat().st_size if form == BINARY else write_whole(pieces, output)
     note(f"wrote {output}, {size(written)}")
     return 0
+
+
+def _tell(line: str) -> None:
+    note(plain(line))
 
 
 def _print(pieces: Iterable[bytes]) -> None:

@@ -1,15 +1,17 @@
 """`bandwatch history`: one case over commits."""
 
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 import click
 
-from tracker.cli.list_ import ORPHAN, with_orphans
+from tracker.cli.list_ import ORPHAN, PURPOSE, with_rare
 from tracker.cli.options import report_command
 from tracker.config import Config
 from tracker.errors import NotFoundError
+from tracker.occasion import purpose
 from tracker.orphans import Reach, reach_of, remark
-from tracker.queries import Series, commits, find_case, series, series_list
+from tracker.queries import Series, commits, find_case, runs_by_number, series, series_list
 from tracker.report.columns import (
     show_change,
     show_fraction,
@@ -34,6 +36,7 @@ COLUMNS = (
     Column("copy_fraction", "of copy", Kind.NUMBER, show_fraction, drop=1),
     Column("bandwidth_change", "since previous", Kind.NUMBER, show_change),
     Column("subject", "subject", Kind.TEXT, drop=3),
+    PURPOSE,
     ORPHAN,
     *(Column(key, None) for key in ("environment", "complete", "count", "q1_s", "q3_s")),
 )
@@ -62,7 +65,8 @@ def command(
 
     CASE is a fingerprint or its beginning, a label, or words that stand in the label of one case
     only. The last column is the change of bandwidth since the row above, without a verdict: that
-    is what `bandwatch check` gives.
+    is what `bandwatch check` gives. Where a row is of no run of the suite, a column says for what
+    it was measured.
 
     Example: bandwatch history relu cuda_vector
     """
@@ -74,14 +78,16 @@ def command(
         subjects = {
             sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
         }
+        known = runs_by_number(store, line.number.tolist())
+    purposes = [purpose(known[n]) if n in known else None for n in line.number.tolist()]
     reach = reach_of(config.root, filter(None, line.sha.tolist()))
-    rows = _rows(line, subjects, reach)
+    rows = _rows(line, subjects, reach, purposes)
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
         summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
-        tables=(Table("history", with_orphans(COLUMNS, rows), rows),),
+        tables=(Table("history", with_rare(COLUMNS, rows), rows),),
         notes=(*_environment_notes(line), *remark(reach, line.sha.tolist())),
     )
 
@@ -101,7 +107,12 @@ def _only_model(store: Store, key: str, label: str) -> str:
     )
 
 
-def _rows(line: Series, subjects: dict[str, str | None], reach: Reach) -> tuple[Row, ...]:
+def _rows(
+    line: Series,
+    subjects: Mapping[str, str | None],
+    reach: Reach,
+    purposes: Sequence[str | None],
+) -> tuple[Row, ...]:
     rows = []
     before: float | None = None
     for index in range(len(line)):
@@ -119,6 +130,7 @@ def _rows(line: Series, subjects: dict[str, str | None], reach: Reach) -> tuple[
             "copy_fraction": _real(line.copy_fraction[index]),
             "bandwidth_change": change,
             "subject": subjects.get(str(line.sha[index])),
+            "purpose": purposes[index],
             "left_git": reach.left(str(line.sha[index])),
             "environment": line.environment_keys[int(line.environment[index])],
             "complete": bool(line.complete[index]),

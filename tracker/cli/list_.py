@@ -4,15 +4,26 @@ import click
 
 from tracker.cli.options import report_command
 from tracker.config import Config, redact
+from tracker.occasion import in_a_word, newest, purpose
 from tracker.orphans import reach_of, remark
 from tracker.queries import RunInfo, SeriesInfo, overview, runs, series_list
 from tracker.report.columns import show_moment, show_sha
-from tracker.report.document import Column, Document, Kind, Row, Table
+from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
 from tracker.store import Store
 
+
+def _for(value: Value) -> str:
+    return in_a_word(value if isinstance(value, str) else None)
+
+
 # Shown only where there is one.
 ORPHAN = Column("left_git", None)
+PURPOSE = Column("purpose", None)
+_RARE = {
+    ORPHAN: Column(ORPHAN.key, "left git", Kind.WORD),
+    PURPOSE: Column(PURPOSE.key, "for", Kind.WORD, _for),
+}
 RUN_COLUMNS = (
     Column("run", "run", Kind.ID),
     Column("started_at", "started (UTC)", Kind.WORD, show_moment, drop=1),
@@ -23,6 +34,7 @@ RUN_COLUMNS = (
     Column("results", "results", Kind.NUMBER, drop=3),
     Column("complete", "complete", Kind.WORD, drop=5),
     Column("subject", "subject", Kind.TEXT, drop=7),
+    PURPOSE,
     ORPHAN,
     *(Column(key, None) for key in ("device", "environment", "demo", "command", "notes")),
 )
@@ -49,6 +61,10 @@ def command(
 ) -> Document:
     """Show the newest runs, or with --cases all cases, that the store holds.
 
+    Where some were no run of the suite, a column says for what they were: a study, a case measured
+    again (repeat) or in turns with another commit (turns), a commit measured later (backfill), or a
+    selection's base. No other command takes such a run for the newest; the last line says which is.
+
     Example: bandwatch list --limit 5
     """
     del form
@@ -57,11 +73,14 @@ def command(
             return cases_document(series_list(store, gpu_model=gpu), config)
         total = overview(store).runs
         found = runs(store, gpu_model=gpu, branch=branch, limit=limit)
-    return runs_document(found, total, config)
+        chosen = newest(store, gpu_model=gpu, branch=branch)
+    return runs_document(found, total, config, chosen.named if chosen else ())
 
 
-def runs_document(found: tuple[RunInfo, ...], total: int, config: Config) -> Document:
-    """Return the table of runs, newest first."""
+def runs_document(
+    found: tuple[RunInfo, ...], total: int, config: Config, notes: tuple[str, ...] = ()
+) -> Document:
+    """Return the table of runs, newest first; `notes` go below it."""
     # The demo's commits are of another project.
     shas = {run.run_id: None if run.demo else run.sha for run in found}
     reach = reach_of(config.root, filter(None, shas.values()))
@@ -71,17 +90,17 @@ def runs_document(found: tuple[RunInfo, ...], total: int, config: Config) -> Doc
         title="",
         summary=f"{len(found)} of {total} runs in {config.store.shown}",
         facts={"shown": len(found), "runs": total, "store": config.store.shown},
-        tables=(Table("runs", with_orphans(RUN_COLUMNS, rows), rows),),
-        notes=remark(reach, shas.values()),
+        tables=(Table("runs", with_rare(RUN_COLUMNS, rows), rows),),
+        notes=(*notes, *remark(reach, shas.values())),
     )
 
 
-def with_orphans(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> tuple[Column, ...]:
-    """Return the columns, that of commits which have left git shown where there are any."""
-    if not any(row.values[ORPHAN.key] for row in rows):
-        return columns
-    shown = Column(ORPHAN.key, "left git", Kind.WORD)
-    return tuple(shown if column is ORPHAN else column for column in columns)
+def with_rare(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> tuple[Column, ...]:
+    """Return the columns, shown those of what is rare (left git, no run of the suite) if it is."""
+    there = {key for key in (ORPHAN.key, PURPOSE.key) if any(row.values[key] for row in rows)}
+    return tuple(
+        _RARE[column] if column in _RARE and column.key in there else column for column in columns
+    )
 
 
 def cases_document(found: tuple[SeriesInfo, ...], config: Config) -> Document:
@@ -122,6 +141,7 @@ def _run_row(run: RunInfo, left_git: bool | None) -> Row:
             "results": run.results,
             "complete": run.complete,
             "subject": commit.subject if commit else None,
+            "purpose": purpose(run),
             "left_git": left_git,
             "device": run.device.uuid,
             "environment": run.environment_key,

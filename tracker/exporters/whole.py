@@ -10,11 +10,20 @@ from tracker.errors import RecordError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give the path of a file that takes the place of `path` when all went well, else vanishes."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    """Give the path of a file that takes the place of `path` when all went well, else vanishes.
+
+    A link stays one: what it points to is replaced. A device or a pipe is written itself.
+    """
+    target = Path(os.path.realpath(path))
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
+        if target.is_dir():
+            raise RecordError(f"cannot write {path}: it is a folder; name a file")
+        if target.exists() and not target.is_file():
+            yield target
+            return
         yield partial
-        partial.replace(path)
+        partial.replace(target)
     except OSError as error:
         raise RecordError(f"cannot write {path}: {error.strerror or error}") from error
     finally:

@@ -18,10 +18,10 @@ from tracker.queries.runs import (
     find_run,
     gpu_models,
     load_run,
-    newest_runs,
     overview,
     revision,
     runs,
+    runs_by_number,
 )
 from tracker.queries.series import Series, measurements, series
 
@@ -48,13 +48,13 @@ __all__ = [
     "measured_commits",
     "measurements",
     "medians",
-    "newest_runs",
     "orphans",
     "overview",
     "result_table",
     "results",
     "revision",
     "runs",
+    "runs_by_number",
     "series",
     "series_list",
 ]

@@ -1,4 +1,4 @@
-"""Runs: lists, the newest of each GPU model, and one by what a person calls it."""
+"""Runs: lists, the GPU models that have some, and one by what a person calls it."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +12,7 @@ from tracker.queries.info import ModelInfo, Overview, RunInfo
 from tracker.store import Store
 from tracker.store.prepare import from_text
 from tracker.store.reader import environments, header_of, read_run
+from tracker.store.rows import chunks
 from tracker.store.schema import (
     CaseRow,
     CommitRow,
@@ -155,16 +156,15 @@ def runs(
         return run_infos(connection, connection.execute(query).all())
 
 
-def newest_runs(store: Store, *, complete: bool | None = None) -> tuple[RunInfo, ...]:
-    """Return the newest run of each GPU model, the most recent first; `complete` filters."""
-    with store.reading("read the newest runs") as connection:
-        rows: list[Any] = []
-        for model_id in connection.execute(select(GpuModelRow.id)).scalars().all():
-            conditions = [RunRow.gpu_model_id == model_id]
-            if complete is not None:
-                conditions.append(RunRow.complete == complete)
-            rows += connection.execute(_newest(*conditions)).all()
-        return run_infos(connection, sorted(rows, key=lambda row: -row.started))
+def runs_by_number(store: Store, numbers: Iterable[int]) -> dict[int, RunInfo]:
+    """Return runs by the store's own ids, those that there are."""
+    found: dict[int, RunInfo] = {}
+    with store.reading("read runs") as connection:
+        for chunk in chunks(tuple(numbers)):
+            query = select(RunRow.__table__).where(RunRow.id.in_(chunk))
+            rows = run_infos(connection, connection.execute(query).all())
+            found |= {run.number: run for run in rows}
+    return found
 
 
 def find_run(store: Store, reference: str, *, gpu_model: str | None = None) -> RunInfo:

@@ -61,6 +61,7 @@ from sqlalchemy import event
 from tracker import queries
 from tracker.errors import RecordError, StoreError
 from tracker.model import Checkout, DeviceState, Run
+from tracker.occasion import newest
 from tracker.record import dump_run, parse_run
 from tracker.store import Store
 from tracker.store.generate import Generator, Plan, fill
@@ -211,7 +212,7 @@ def test_no_query_reads_all_results(tmp_path: Path) -> None:
         info = queries.series_list(store)[0]
         with statements(store) as found:
             queries.overview(store)
-            queries.newest_runs(store)
+            newest(store)
             queries.filter_counts(store)
             queries.series(store, info.case_key, info.gpu_model)
             earlier = queries.candidates(store, run)
