@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tracker.errors import GitError
+from tracker.last_words import telling_line
 from tracker.model import Checkout, Commit
 from tracker.pull_request import PullRequest, pull_request
 
@@ -254,7 +255,8 @@ def _git(path: str | Path, *arguments: str, doing: str | None = None) -> str:
 
 
 def _told(stderr: bytes, path: str) -> str:
-    text = _clean(stderr.decode("utf-8", "replace"))
+    said = stderr.decode("utf-8", "replace")
+    text = _clean(said)
     if "dubious ownership" in text:
         return (
             f"the checkout {_clean(path)} belongs to another user; "
@@ -263,7 +265,7 @@ def _told(stderr: bytes, path: str) -> str:
         )
     if "not a git repository" in text:
         return f"{_clean(path)} is no git checkout"
-    return text[:300].removeprefix("fatal: ") or "git knows nothing by that name"
+    return telling_line(said) if text else "git knows nothing by that name"
 
 
 def _clean(text: str) -> str:

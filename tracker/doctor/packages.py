@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from tracker.doctor.finding import Finding, Level
+from tracker.last_words import telling_line
 
 AREA = "packages"
 _PROBE = (
@@ -66,8 +67,8 @@ def probe_torch() -> Torch:
     except (OSError, subprocess.SubprocessError) as error:
         return Torch(problem=str(error))
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return Torch(problem=lines[-1])
+        said = telling_line(done.stderr) if done.stderr.strip() else None
+        return Torch(problem=said or f"exit status {done.returncode}")
     return Torch(**json.loads(done.stdout.strip().splitlines()[-1]))
 
 

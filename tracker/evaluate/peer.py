@@ -20,6 +20,7 @@ from numpy.random import Generator
 from tracker.evaluate.noises import NOISES, Noise
 from tracker.evaluate.protocol import OLD, PAST, WITHIN, YOUNG, values
 from tracker.evaluate.speed import LENGTHS, histories_s, series
+from tracker.last_words import telling_line
 from tracker.stats.level import Array
 from tracker.stats.shift import scan
 
@@ -46,8 +47,8 @@ class Otava:
             check=False,
         )
         if done.returncode:
-            last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-            raise RuntimeError(f"cannot ask Otava with {self.python}: {last[0]}")
+            said = telling_line(done.stderr)
+            raise RuntimeError(f"cannot ask Otava with {self.python}: {said}")
         return json.loads(done.stdout)
 
     def first_alarms(self, rows: Array, begin: int, place: int) -> list[int | None]:

@@ -1,6 +1,6 @@
 """Commits that the store lacks, measured into their place in history within a time budget."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,7 +72,8 @@ def backfill(
 
     The newest commit that builds is always measured: it tells in which environment we are, and so
     what the store lacks. Each commit is recorded before the next is measured. Commits that do not
-    build are noted in the notebook and not tried again.
+    build are noted in the notebook and not tried again, once another one did: where none does, the
+    machine may be what is broken.
     """
     broken = {str(entry["sha"]): str(entry["reason"]) for entry in notebook.entries}
     filled = Filled(skipped={sha: why for sha, why in broken.items() if sha in wish.line})
@@ -101,6 +102,7 @@ class _Work:
     filled: Filled
     begun: float
     tried: int = 0
+    broken: list[Mapping[str, str]] = field(default_factory=list)
 
     def spent(self, left: int) -> bool:
         """Return whether one more commit would go past the budget; tell how much is left."""
@@ -122,16 +124,23 @@ class _Work:
             self.bench.progress(f"skipping {sha[:12]}: {error}")
             self.filled.skipped[sha] = str(error)
             if isinstance(error, BuildError):
-                self.notebook.add(sha=sha, reason=str(error))
+                self.broken.append({"sha": sha, "reason": str(error)})
+                self._note_broken()
             return None
         finally:
             self.bench.trees.forget(sha)
         for run in runs:
             self.record(run)
         self.filled.recorded[sha] = sum(len(run.results) for run in runs)
+        self._note_broken()
         # What is recorded is not to be found again under another driver.
         self._journal(sha).unlink(missing_ok=True)
         return runs[0]
+
+    def _note_broken(self) -> None:
+        if self.filled.recorded and self.broken:
+            self.notebook.extend(self.broken)
+            self.broken.clear()
 
     def _runs(self, sha: str) -> Sequence[Run]:
         folder = self.bench.trees.at(sha)

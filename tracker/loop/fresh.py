@@ -6,6 +6,7 @@ noise that a verdict has to know.
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ from typing import NamedTuple, Protocol, Self
 
 from tracker.config import STORE_VARIABLE
 from tracker.errors import TrackerError, UnfitError
+from tracker.last_words import read_log
 from tracker.loop.idle import idle_plugins
-from tracker.loop.journal import Journal, cut_half_line, read_journal
+from tracker.loop.journal import USAGE, Journal, cut_half_line, read_journal
 from tracker.loop.processes import Running
 from tracker.loop.repository import outside_hooks
 from tracker.loop.settings import LoopSettings
@@ -25,7 +27,7 @@ from tracker.loop.worktrees import BuildError
 from tracker.record import Envelope
 
 INSIDE = Path(__file__).with_name("inside")
-_USAGE = 4
+_NO_MODULE = re.compile(r"[Nn]o module named '?(?P<name>[\w.]+)")
 
 
 class MeasureError(TrackerError):
@@ -137,7 +139,7 @@ class PytestMeasure:
         running = None
         if not before.over:
             running = self._run(job, before.done(), waits=waits)
-        return Fresh(job, self.imports, running, waits=waits)
+        return Fresh(job, self, running, waits=waits)
 
     def _run(self, job: Job, done: frozenset[str], *, waits: bool) -> Running:
         folder, task, journal = job
@@ -154,7 +156,7 @@ class PytestMeasure:
                 path = journal.with_suffix(f".{variable.lower()}.json")
                 path.write_text(json.dumps(list(names)), "utf-8")
                 environment[f"BANDWATCH_{variable}"] = str(path.resolve())
-        with journal.with_suffix(".log").open("ab") as log:
+        with journal.with_suffix(".log").open("wb") as log:  # an earlier process has had its say
             return Running(
                 self._command(folder, task),
                 folder,
@@ -202,7 +204,7 @@ class Fresh:
     """The process of one job, ended with the context; `running` is None where the job is done."""
 
     job: Job
-    imports: dict[str, None]
+    step: PytestMeasure
     running: Running | None
     waits: bool
 
@@ -230,8 +232,8 @@ class Fresh:
                 self.running.let_go()
             code, self.running = self.running.wait(), None
         found = read_journal(self.job.journal)
-        _refuse_broken(found, code, self.job.folder, self.job.journal)
-        self.imports.update(dict.fromkeys(found.imported))
+        _refuse_broken(found, code, self.job, self.step.settings.python)
+        self.step.imports.update(dict.fromkeys(found.imported))
         return _measured(found)
 
 
@@ -251,27 +253,44 @@ def _missing_plugins(folder: Path) -> list[str]:
     return found
 
 
-def _refuse_broken(found: Journal, code: int, folder: Path, journal: Path) -> None:
-    log = journal.with_suffix(".log")
+def _refuse_broken(found: Journal, code: int, job: Job, python: str) -> None:
+    place = job.folder.name
     if found.uncollected:
         name, reason = next(iter(found.uncollected.items()))
-        raise BuildError(f"cannot collect {name or 'the suite'} in {folder.name}: {reason}")
+        raise BuildError(f"cannot collect {name or 'the suite'} in {place}: {reason}")
     if found.unfit is not None:
         raise UnfitError(f"cannot measure: {found.unfit}")
-    if found.finished is None:
-        if code == _USAGE:
-            raise BuildError(f"cannot start pytest in {folder.name}: {_tail(log)}")
-        why = "took too long" if code < 0 else f"died with exit code {code}"
-        at = found.phases[-1].nodeid if found.phases else "its start"
-        raise MeasureError(
-            f"cannot measure in {folder.name}: the process {why} after {at}: {_tail(log)}"
+    if found.stopped is not None:
+        raise MeasureError(f"cannot measure in {place}: pytest was stopped: {found.stopped[0]}")
+    if found.over:
+        return
+    said, where = read_log(job.journal.with_suffix(".log"))
+    if USAGE in {found.finished, code}:
+        advice = _advice(said, python)
+        raise BuildError(f"cannot start pytest in {place}: {said}; {advice}{where}")
+    why = "took too long" if code < 0 else f"died with exit code {code}"
+    at = found.phases[-1].nodeid if found.phases else "its start"
+    raise MeasureError(
+        f"cannot measure in {place}: the process {why} after {at}: {said}; "
+        f"{_advice(said, python)}{where}"
+    )
+
+
+def _advice(said: str, python: str) -> str:
+    """Return what to do about a reason that is known, ended by a semicolon."""
+    if module := _NO_MODULE.search(said):
+        return f"install {module['name']} for {python}; "
+    if "unrecognized arguments" not in said:
+        return ""
+    if "--bandwatch-" in said:
+        return (
+            f"no plugin that {python} loads here has this option: install bandwatch[measure] for "
+            "it (bandwatch doctor); "
         )
-
-
-def _tail(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
-    told = [line for line in lines if line]
-    return (told[-1] if told else "it printed nothing")[:300]
+    return (
+        "correct addopts of pytest or arguments of [tool.bandwatch.ci], or install the plugin "
+        f"that has this option for {python}; "
+    )
 
 
 def _measured(journal: Journal) -> Measured:

@@ -7,9 +7,13 @@ from typing import Any
 
 from tracker.collect import Collected, Collector
 from tracker.errors import RecordError, UnfitError
+from tracker.last_words import telling_line
 from tracker.record import parse_json
+from tracker.report.escape import plain
 
 MAX_BYTES = 512 << 20
+# Exit codes of pytest.
+INTERNAL, USAGE = 3, 4
 
 
 @dataclass(slots=True)
@@ -49,9 +53,10 @@ class Journal:
     def over(self) -> bool:
         """Whether nothing is left to be run.
 
-        A file that cannot be collected and an unfit machine may be mended before the next call.
+        What kept a process from its end may be mended before the next call.
         """
-        return self.finished is not None and not self.uncollected and not self.unfit
+        ended = self.finished is not None and self.finished not in {INTERNAL, USAGE}
+        return ended and not self.uncollected and not self.stopped
 
     @property
     def unfit(self) -> str | None:
@@ -80,7 +85,7 @@ class Journal:
         return collector.collect()
 
     def failed(self) -> dict[str, str]:
-        """Return the tests that did not pass, with the last line of why."""
+        """Return the tests that did not pass, with a line of why."""
         return {
             phase.nodeid: self.reasons.get(phase.nodeid, "failed")
             for phase in self.phases
@@ -103,9 +108,9 @@ def read_journal(path: Path) -> Journal:
         elif kind == "collected":
             journal.absent = tuple(line["absent"])
         elif kind == "uncollected":
-            journal.uncollected[line["name"]] = line["reason"]
+            journal.uncollected[line["name"]] = telling_line(line["text"])
         elif kind == "stopped":
-            journal.stopped = line["reason"], line["code"]
+            journal.stopped = plain(line["text"]), line["code"]
         elif kind == "finished":
             journal.finished = line["exit"]
         elif kind == "imported":
@@ -129,8 +134,8 @@ def _take_phase(journal: Journal, line: Mapping[str, Any]) -> None:
     journal.phases.append(
         ExpectedFailure(*facts, line["wasxfail"]) if "wasxfail" in line else Phase(*facts)
     )
-    if "reason" in line:
-        journal.reasons.setdefault(nodeid, line["reason"])
+    if "text" in line:
+        journal.reasons.setdefault(nodeid, telling_line(line["text"]))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

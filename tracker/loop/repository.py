@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracker import git
 from tracker.errors import GitError
+from tracker.last_words import telling_line
 from tracker.report.escape import plain
 
 _TIME_LIMIT_S = 300
@@ -44,7 +45,7 @@ class Repository:
         except subprocess.TimeoutExpired:
             raise GitError(f"git {shown} took longer than {_TIME_LIMIT_S} s") from None
         if done.returncode and check:
-            raise GitError(f"git {shown} failed in {self.root}: {plain(done.stderr)[:300]}")
+            raise GitError(f"git {shown} failed in {self.root}: {telling_line(done.stderr)}")
         return done.stdout.rstrip("\n") if not done.returncode else ""
 
     def resolve(self, name: str) -> str:

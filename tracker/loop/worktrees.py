@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tracker.errors import GitError, TrackerError
+from tracker.last_words import read_log
 from tracker.loop.processes import Running
 from tracker.loop.repository import Repository
 from tracker.loop.settings import LoopSettings
@@ -118,7 +119,8 @@ def _finish(running: Running, command: Sequence[str], log: Path) -> None:
     code = running.wait()
     if code:
         why = "took too long" if code < 0 else f"exits {code}"
-        raise BuildError(f"cannot build: `{' '.join(command)}` {why}: {_last_line(log)}")
+        said, where = read_log(log)
+        raise BuildError(f"cannot build: `{' '.join(command)}` {why}: {said}; {where}")
 
 
 @contextmanager
@@ -129,8 +131,3 @@ def worktrees(repository: Repository, folder: Path, settings: LoopSettings) -> I
         yield found
     finally:
         found.close()
-
-
-def _last_line(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
-    return next((line[:300] for line in reversed(lines) if line), "it printed nothing")

@@ -38,6 +38,7 @@ TURN = "BANDWATCH_TURN"
 IMPORTS = "BANDWATCH_IMPORTS"
 PARENT = "BANDWATCH_PARENT"
 _UNCALLED = 70
+_TOLD = 4_000
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # A test that measures asks for one of these; the suite's other tests are not for here.
 _MEASURING = frozenset({"gpu_benchmark", "benchmark"})
@@ -96,7 +97,7 @@ class _Inside:
             text = json.dumps(line, allow_nan=False)
         except (TypeError, ValueError) as error:
             # What a test attached is no strict JSON: the rest of the line still counts.
-            line |= {"user_properties": [], "reason": f"its record cannot be written: {error}"}
+            line |= {"user_properties": [], "text": f"its record cannot be written: {error}"}
             text = json.dumps(line, allow_nan=False)
         self._file.write(text + "\n")
         self._file.flush()
@@ -123,7 +124,7 @@ class _Inside:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Tell of a file that cannot be collected."""
         if report.failed:
-            self._write(kind="uncollected", name=report.nodeid, reason=_last(report.longreprtext))
+            self._write(kind="uncollected", name=report.nodeid, text=_end(report.longreprtext))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Tell how one phase of one test ended, with what the test attached."""
@@ -141,14 +142,14 @@ class _Inside:
             line["wasxfail"] = str(report.wasxfail)
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
-            line["reason"] = _first(crash.message) if crash else _last(report.longreprtext)
+            line["text"] = _first(crash.message) if crash else _end(report.longreprtext)
         self._write(**line)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell why the session was ended from within."""
         self._write(
             kind="stopped",
-            reason=_last(str(excinfo.value) or excinfo.typename),
+            text=_first(str(excinfo.value)) or excinfo.typename,
             code=getattr(excinfo.value, "returncode", None),
         )
 
@@ -175,6 +176,8 @@ class _Inside:
         others = [t for t in threading.enumerate() if not t.daemon]
         if self._session is None or others != [threading.main_thread()]:
             return
+        if self._session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return  # pytest says only after this what was wrong
         atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter itself calls
         sys.stdout.flush()
         sys.stderr.flush()
@@ -222,9 +225,9 @@ def _installed(name: str, root: Path) -> bool:
 
 
 def _first(text: str) -> str:
-    return _last(text.strip().partition("\n")[0])
+    return text.strip().partition("\n")[0][:500]
 
 
-def _last(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:500] if lines else ""
+def _end(text: str) -> str:
+    """Return the end of what pytest says; who reads the journal picks the line that tells."""
+    return text[-_TOLD:]

@@ -9,7 +9,7 @@ from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository
 from tracker.loop.runs import Stamp
 from tracker.loop.settings import LoopSettings
-from tracker.loop.worktrees import worktrees
+from tracker.loop.worktrees import BuildError, worktrees
 from tracker.model import Run
 from tracker.tests.loop.fake import RELU, Clock, FakeMeasure, repository
 
@@ -92,3 +92,17 @@ def test_a_range_in_which_nothing_builds_ends(tmp_path: Path) -> None:
     filled = history.fill(FakeMeasure())
     assert filled.recorded == {}
     assert set(filled.skipped) == set(history.shas)
+
+
+def test_where_nothing_builds_the_machine_may_be_broken_and_all_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    history = History(tmp_path, [1.0, 1.0, "no header", 1.0])
+
+    def no_compiler(number: int) -> None:
+        raise BuildError("cannot start pytest: no plugin has this option")
+
+    assert history.fill(FakeMeasure(fail=no_compiler)).recorded == {}
+    mended = history.fill(FakeMeasure())
+    assert set(mended.recorded) == {history.shas[0], history.shas[1], history.shas[3]}
+    assert set(mended.skipped) == {history.shas[2]}

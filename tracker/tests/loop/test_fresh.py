@@ -70,6 +70,90 @@ def test_a_suite_that_cannot_be_imported_is_a_build_error(root: Path) -> None:
         step(root, task, journal)
 
 
+# What is broken, the arguments of pytest, what is told of it and what to do.
+TROUBLE = {
+    "the plugin is not installed": (
+        {},
+        ("-p", "no:perftests.plugin"),
+        "unrecognized arguments: --bandwatch-timing=on",
+        r"install bandwatch\[measure\] for",
+    ),
+    "an option of theirs": (
+        {},
+        ("--nothing",),
+        "unrecognized arguments: --nothing",
+        "correct addopt",
+    ),
+    "an import in a conftest": (
+        {"conftest.py": "import nothing_here\n"},
+        (),
+        "No module named 'nothing_here' .in .*conftest.py",
+        "install nothing_here for",
+    ),
+    "an expression": (
+        {},
+        ("-k", "a and"),
+        "Wrong expression passed to '-k'",
+        "all that it printed",
+    ),
+    "settings": (
+        {"pyproject.toml": '[tool.pytest.ini_options]\nminversion = "99"\n'},
+        (),
+        "'minversion' requires pytest-99",
+        "all that it printed",
+    ),
+    "a hook": (
+        {"conftest.py": "def pytest_collection_modifyitems():\n    raise ValueError('broken')\n"},
+        (),
+        "died with exit code 3 after its start: ValueError: broken",
+        "all that it printed",
+    ),
+}
+
+
+@pytest.mark.parametrize("sort", TROUBLE)
+def test_what_keeps_pytest_from_measuring_is_told_with_what_to_do(root: Path, sort: str) -> None:
+    files, arguments, told, advice = TROUBLE[sort]
+    for name, text in files.items():
+        (root / name).write_text(text)
+    step, journal, task = measure(root, arguments=arguments)
+    for _ in range(2):  # the second process is not taken for one that has finished
+        with pytest.raises((BuildError, MeasureError), match=f"{told}.*; .*{advice}"):
+            step(root, task, journal)
+
+
+def test_the_log_of_an_earlier_process_is_not_told(root: Path) -> None:
+    good = (root / "conftest.py").read_text()
+    (root / "conftest.py").write_text("import nothing_here\n")
+    step, journal, task = measure(root)
+    with pytest.raises(BuildError, match="nothing_here"):
+        step(root, task, journal)
+    (root / "conftest.py").write_text(f"{good}\nraise RuntimeError('another')\n")
+    with pytest.raises(BuildError, match="RuntimeError: another"):
+        step(root, task, journal)
+
+
+def test_a_session_that_ends_itself_is_told_and_goes_on_later(root: Path) -> None:
+    good = (root / "perf/test_perf.py").read_text()
+    stop = "def test_relu(gpu_benchmark):\n    gpu_benchmark('relu')\n"
+    (root / "perf/test_perf.py").write_text(
+        f"import pytest\n{stop}"
+        "def test_add(gpu_benchmark):\n    pytest.exit('the licence is used', returncode=2)\n"
+    )
+    step, journal, task = measure(root)
+    with pytest.raises(MeasureError, match="pytest was stopped: the licence is used"):
+        step(root, task, journal)
+    (root / "perf/test_perf.py").write_text(good)
+    assert list(step(root, task, journal).by_test) == [project.RELU, project.ADD]
+
+
+def test_a_fixture_that_is_missing_is_told_by_its_name(root: Path) -> None:
+    suite = "def test_relu(gpu_benchmark, no_such_fixture):\n    pass\n"
+    (root / "perf/test_perf.py").write_text(suite)
+    step, journal, task = measure(root)
+    assert step(root, task, journal).failed[project.RELU] == "fixture 'no_such_fixture' not found"
+
+
 def test_an_unfit_environment_is_told_as_such(root: Path) -> None:
     suite = (
         "import pytest\ndef test_relu(gpu_benchmark):\n    pytest.exit('no device', returncode=4)\n"
