@@ -97,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _wanted(names: list[str], catalogue: Catalogue) -> list[str]:
     every = sorted([*catalogue.studies, *catalogue.broken])
-    return every if "all" in names else list(dict.fromkeys(names))
+    wanted = every if "all" in names else list(dict.fromkeys(names))
+    hosted = {name for name, study in catalogue.studies.items() if study.host}
+    return sorted(wanted, key=lambda name: name not in hosted)
 
 
 def _tell(scope: Scope) -> None:

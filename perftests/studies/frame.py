@@ -105,12 +105,17 @@ class Findings:
 
 @dataclass(frozen=True)
 class Study:
-    """One claim and how it is tested. `claim` is a paragraph that names its source."""
+    """One claim and how it is tested. `claim` is a paragraph that names its source.
+
+    `host` says that the host's pace is part of what is timed. Of many studies such a one goes
+    first: where torch's profiler was used, launches are slower for the rest of the process.
+    """
 
     name: str
     title: str
     claim: str
     run: Callable[[Scope], Findings]
+    host: bool = False
 
 
 @dataclass(frozen=True)

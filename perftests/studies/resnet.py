@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -11,20 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import torch
 
 from perftests.harness.energy import EnergyError, Power
-from perftests.studies import resnet_report
+from perftests.studies import resnet_energy, resnet_report
 from perftests.studies.frame import (
     Findings,
     Scope,
     Study,
-    attempted,
-    measured_rows,
     missing,
     reason_of,
 )
 from perftests.studies.kept import Timed, keep
 from perftests.studies.resnet_arithmetic import Folded, Fused, Stock
 from perftests.studies.resnet_bound import DEVIATIONS
-from perftests.studies.resnet_loop import Busy, Load, busy, idle_power, iteration_times, loaded
+from perftests.studies.resnet_loop import busy, idle_power, iteration_times, joined, loaded
 from perftests.studies.resnet_model import RESNET50, Plan, ResNet
 from perftests.studies.resnet_problem import Problem, channels_first
 from perftests.studies.resnet_report import STOCK, UNITS, Measured, published_rows
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from perftests.harness.session import Bench
+    from perftests.studies.counter import Load
+    from perftests.studies.tables import Row
 
 Make: TypeAlias = "Callable[[torch.Tensor], Callable[[torch.Tensor], torch.Tensor]]"
 IMAGES, SIZE = 64, 224
@@ -133,32 +134,54 @@ def study(scope: Scope, plan: Plan, images: int, size: int) -> Findings:
     bench = scope.session.bench(scope.device)
     with fast_convolutions():
         problem = Problem(scope, plan, images, size)
-        idle, no_power = _idle(bench)
-        found = []
+        before, no_power = _idle(bench)
+        ran: list[Ran] = []
         for way in ways(problem.model, gpu=scope.gpu):
             if way.compiles and time.perf_counter() - began > ENOUGH_S:
-                found.append(Measured(way.name, why="the study's time was up"))
+                ran.append(Ran(Measured(way.name, why="the study's time was up")))
                 continue
-            found.append(_measured(scope, problem, way, powered=idle is not None))
-        few = attempted("With few images", lambda: _few(scope, problem)) if scope.gpu else None
-    rows = resnet_report.rows(found, images, problem.flop, idle)
+            ran.append(_measured(scope, problem, way, powered=before is not None))
+        after, _ = _idle(bench)
+        few = _few(scope, problem) if scope.gpu else []
+        found, found_few = _seen_busy(bench, ran), _seen_busy(bench, few)
+    idle = before if before is None or after is None else joined(before, after)
+    _keep_all(scope, problem, found, idle)
+    return _findings(scope, problem, found, found_few, idle, no_power)
+
+
+def _findings(
+    scope: Scope,
+    problem: Problem,
+    found: list[Measured],
+    found_few: list[Measured],
+    idle: Power | None,
+    no_power: str | None,
+) -> Findings:
+    rows = resnet_report.rows(found, problem.images, problem.flop)
     failed = [each for each in found if not each.seconds]
     if not rows:
         raise RuntimeError(f"nothing ran: {'; '.join(f'{f.name}: {f.why}' for f in failed)}")
+    energies = resnet_energy.rows(found, problem.images, problem.flop, idle)
     sections = [Section("Iterations", _how(problem), rows, UNITS)]
+    if energies:
+        sections.append(
+            Section("Efficiency", resnet_energy.how(idle), energies, resnet_energy.UNITS)
+        )
+    if no_power is not None:
+        sections.append(missing("Efficiency", no_power))
     if scope.gpu:
         facts = scope.facts()["environment"]
-        beside = published_rows(rows, str(facts["gpu_model"]), facts["power_limit_w"])
+        model, limit = str(facts["gpu_model"]), facts["power_limit_w"]
+        beside = published_rows(rows, energies, model, limit)
         sections.append(Section("Published beside ours", _BESIDE, beside))
-    if few is not None:
-        sections.append(few)
+    few = _few_rows(found_few, problem.flop * FEW_IMAGES // problem.images)
+    if few:
+        sections.append(Section("With few images", _FEW, few, UNITS))
     sections += [missing(each.name, each.why or "unknown") for each in failed]
-    if no_power is not None:
-        sections.append(missing("Power and efficiency", no_power))
-    told = resnet_report.verdict(rows, failed, gpu=scope.gpu)
-    if few is not None:
-        told += resnet_report.told_few(measured_rows(few), FEW_IMAGES)
-    return Findings(tuple(sections), told, lambda figure: resnet_report.draw(figure, rows))
+    told = resnet_report.verdict(rows, energies, failed, gpu=scope.gpu)
+    told += resnet_report.told_few(few, FEW_IMAGES)
+    draw = partial(resnet_report.draw, ways=rows, energies=energies)
+    return Findings(tuple(sections), told, draw)
 
 
 @contextmanager
@@ -177,59 +200,99 @@ def _idle(bench: Bench) -> tuple[Power | None, str | None]:
     if bench.device.kind == "cpu":
         return None, "a CPU has no energy counter that is read here"
     try:
-        with bench.lock.alone(), bench.device.stream():
+        with _on(bench):
             return idle_power(bench), None
     except EnergyError as error:
         return None, str(error)
 
 
-def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Measured:
+class Ran(NamedTuple):
+    """What was found of a way, and the call that runs it once more, None where it failed."""
+
+    measured: Measured
+    call: Callable[[], object] | None = None
+
+
+def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Ran:
     """Measure one way: through the chain of trust, then in a loop as an application runs it."""
     bench = scope.session.bench(scope.device)
+    images = channels_first(problem.sample)
     try:
         with _on(bench), torch.no_grad():
             began = time.perf_counter()
-            call = way.make(channels_first(problem.sample))
-            call(channels_first(problem.sample))
+            call = way.make(images)
+            call(images)
             bench.device.synchronize()
             first_s = time.perf_counter() - began
         outcome = scope.measure(problem.workload(way.name, call, folded=way.folded))
+        loop = partial(call, images)
         with _on(bench), torch.no_grad():
-            seconds = iteration_times(partial(call, channels_first(problem.sample)), bench)
-            loop = partial(call, channels_first(problem.sample))
-            seen, load = _watched(loop, bench, median(seconds) if powered else None)
+            seconds = iteration_times(loop, bench)
+            load, why = _load(loop, bench, median(seconds)) if powered else (None, None)
     except Exception as error:  # noqa: BLE001 - the other ways go on
-        return Measured(way.name, why=reason_of(error))
-    _keep(scope, problem, way, seconds, load)
+        return Ran(Measured(way.name, why=reason_of(error)))
     gpu_s = median(outcome.seconds) if scope.gpu else None
     ratio = outcome.result["correctness"]["worst_ratio"]
-    return Measured(way.name, seconds, first_s, gpu_s, ratio, seen, load)
+    return Ran(Measured(way.name, seconds, first_s, gpu_s, ratio, load=load, no_load=why), loop)
 
 
-def _few(scope: Scope, problem: Problem) -> Section:
-    """Measure a batch so small that the host is the limit, each way that needs no compiler."""
+def _load(
+    loop: Callable[[], object], bench: Bench, iteration_s: float
+) -> tuple[Load | None, str | None]:
+    """Return the energy of a way's iterations, or why there is none; its times count without."""
+    try:
+        return loaded(loop, bench, iteration_s), None
+    except EnergyError as error:
+        return None, str(error)
+
+
+def _few(scope: Scope, problem: Problem) -> list[Ran]:
+    """Time a batch so small that the host is the limit, each way that needs no compiler."""
     bench, small = scope.session.bench(scope.device), problem.of(FEW_IMAGES)
-    found = []
+    images = channels_first(small.sample)
+    ran = []
     for way in ways_for_few(problem.model, gpu=scope.gpu):
-        with _on(bench), torch.no_grad():
-            images = channels_first(small.sample)
-            call = way.make(images)
-            rough = small.expected(small.sample, folded=way.folded)
-            error = (call(images).float() - rough.value).abs() / rough.variance.sqrt()
-            worst = float(error.max()) / DEVIATIONS
-            if not worst <= 1:
-                found.append(Measured(way.name, why=f"its error is {worst:.3g} of the bound"))
-                continue
-            call = partial(call, images)
-            seconds = iteration_times(call, bench)
-            found.append(Measured(way.name, seconds, of_bound=worst, busy=busy(call, bench)))
-    rows = resnet_report.rows(found, FEW_IMAGES, small.flop, None)
-    rows += [{"way": each.name, "not measured": str(each.why)} for each in found if each.why]
-    how = (
-        f"The same with {FEW_IMAGES} images, whose kernels are shorter than the host needs to "
-        "launch them one by one; outputs held against the same bound"
-    )
-    return Section("With few images", how, rows, UNITS)
+        try:
+            with _on(bench), torch.no_grad():
+                call = way.make(images)
+                rough = small.expected(small.sample, folded=way.folded)
+                error = (call(images).float() - rough.value).abs() / rough.variance.sqrt()
+                worst = float(error.max()) / DEVIATIONS
+                if not worst <= 1:
+                    why = f"its error is {worst:.3g} of the bound"
+                    ran.append(Ran(Measured(way.name, why=why)))
+                    continue
+                loop = partial(call, images)
+                seconds = iteration_times(loop, bench)
+        except Exception as error:  # noqa: BLE001 - the other ways go on
+            ran.append(Ran(Measured(way.name, why=reason_of(error))))
+            continue
+        ran.append(Ran(Measured(way.name, seconds, of_bound=worst), loop))
+    return ran
+
+
+def _few_rows(found: list[Measured], flop: int) -> list[Row]:
+    rows = resnet_report.rows(found, FEW_IMAGES, flop)
+    return rows + [{"way": each.name, "not measured": str(each.why)} for each in found if each.why]
+
+
+def _seen_busy(bench: Bench, ran: list[Ran]) -> list[Measured]:
+    """Return what was found with how busy the GPU is, which is looked at when all is timed.
+
+    torch's profiler leaves CUPTI in the process, which makes every launch after it slower: what is
+    timed before it and what is timed after it do not compare.
+    """
+    found = []
+    for measured, call in ran:
+        if call is None or bench.device.kind == "cpu":
+            found.append(measured)
+            continue
+        try:
+            with _on(bench), torch.no_grad():
+                found.append(replace(measured, busy=busy(call, bench)))
+        except Exception:  # noqa: BLE001 - no more than how busy the GPU is remains untold
+            found.append(measured)
+    return found
 
 
 @contextmanager
@@ -240,36 +303,17 @@ def _on(bench: Bench) -> Iterator[None]:
         yield
 
 
-def _watched(
-    call: Callable[[], object], bench: Bench, iteration_s: float | None
-) -> tuple[Busy | None, Load | None]:
-    """Return how busy the GPU is and what it draws, None for what cannot be told here.
-
-    Without `iteration_s` there is no counter of energy to read.
-    """
-    if bench.device.kind == "cpu":
-        return None, None
-    return busy(call, bench), None if iteration_s is None else loaded(call, bench, iteration_s)
-
-
-def _keep(
-    scope: Scope, problem: Problem, way: Way, seconds: list[float], load: Load | None
-) -> None:
+def _keep_all(scope: Scope, problem: Problem, found: list[Measured], idle: Power | None) -> None:
     """Keep the iterations for the store; the chain of trust has passed their output."""
-    described = problem.workload(way.name, lambda images: images)
-    energy: dict[str, float | None] | None = None
-    reasons = {}
-    if load is not None and load.per_s * median(seconds) < resnet_report.LEAST_PACE:
-        reasons["energy"] = "the device waited for the host while the energy counter was read"
-    elif load is not None:
-        energy = {
-            "power_w": load.power.watts,
-            "power_w_error": load.power.error_w,
-            "gflops_per_w": problem.flop * load.per_s / load.power.watts / 1e9,
-            "launches_per_s": load.per_s,
-            "window_s": load.power.window_s,
-            "steps": float(load.power.steps),
-        }
+    for each in found:
+        if each.seconds:
+            _keep(scope, problem, each, idle)
+
+
+def _keep(scope: Scope, problem: Problem, each: Measured, idle: Power | None) -> None:
+    described = problem.workload(each.name, lambda images: images)
+    energy = resnet_energy.as_record(each, problem.flop, idle)
+    reason = f"not measured: {each.no_load}" if each.no_load else None
     keep(
         scope,
         Timed(
@@ -277,14 +321,14 @@ def _keep(
             implementation=described.implementation,
             dtype=described.dtype,
             shape=described.identity_shape,
-            seconds=seconds,
+            seconds=each.seconds,
             timer="cuda_event_iterations" if scope.gpu else "host_clock",
             passed=True,
             cache="iterations",
             bytes_moved=described.bytes_moved,
             flop=described.flop,
             energy=energy,
-            reasons=reasons,
+            reasons={} if reason is None else {"energy": reason},
             source_file=described.source_file,
         ),
     )
@@ -295,12 +339,16 @@ def _how(problem: Problem) -> str:
         f"{problem.images} images of {problem.size} x {problem.size} in fp16, channels last, "
         f"{problem.flop / problem.images / 2e9:.2f} GMAC an image; iterations one behind the "
         "other, the host's pace included; `launches alone` is the same through the chain of trust, "
-        "L2 cold, the host's latency hidden; busy is the time in which a kernel runs (CUPTI) over "
-        "the iteration; power is that of the board by its energy counter, pace "
-        f"the iterations while it was read over those alone, and FLOP a joule are left out below "
-        f"{resnet_report.LEAST_PACE:.0%} of it; the bound is "
-        f"{DEVIATIONS:g} standard deviations of all fp16 roundings followed to the logits"
+        "L2 cold, the host's latency hidden; busy is the time in which a kernel runs (CUPTI, after "
+        "all was timed: it slows launches for the rest of a process) over the iteration; the bound "
+        f"is {DEVIATIONS:g} standard deviations of all fp16 roundings followed to the logits"
     )
+
+
+_FEW = (
+    f"The same with {FEW_IMAGES} images, whose kernels are shorter than the host needs to launch "
+    "them one by one; outputs held against the same bound"
+)
 
 
 _BESIDE = (
@@ -308,4 +356,4 @@ _BESIDE = (
     "way; the batch of the article is unknown, so that only relations can be compared"
 )
 
-STUDY = Study("resnet", "ResNet-50 from end to end", CLAIM, run)
+STUDY = Study("resnet", "ResNet-50 from end to end", CLAIM, run, host=True)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from math import ceil, hypot, inf
+from typing import TYPE_CHECKING
 
 import torch
 
-from perftests.harness.energy import EnergyError, Power, watch_beside, watch_counter
+from perftests.harness.energy import EnergyError, Power, power
+from perftests.harness.environment import gpu_uuid
+from perftests.studies import counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from perftests.harness.session import Bench
+    from perftests.studies.counter import Load
 
 _LEAST, _MOST = 20, 200
 _CPU_LEAST = 3
-_WITHIN_S = 0.3
+_WITHIN_S = 0.6
 _PROFILED = 4
-_AHEAD_S = 0.03
-"""Work that is queued ahead of the device."""
-_IDLE_POLL_S = 0.002
-_WINDOW_S = 0.8
-_ASK_S = 0.1
+_SETTLE_S, _WINDOW_S = 0.3, 2.2
+"""Of a window for energy, what is left out at its start, and what follows."""
+_IDLE_S = 1.0
+_FASTER = 1.5
+"""A window has events for a pace so much above that of the iterations that were timed."""
+_APART_S = 0.05
+"""The device's clock and the host's may come so far apart over a window."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +39,6 @@ class Busy:
 
     seconds: float
     launches: float
-
-
-@dataclass(frozen=True)
-class Load:
-    """A window of back-to-back iterations: power, iterations a second, NVML's utilisation."""
-
-    power: Power
-    per_s: float
-    utilisation: float | None
 
 
 def iteration_times(call: Callable[[], object], bench: Bench) -> list[float]:
@@ -57,15 +52,35 @@ def iteration_times(call: Callable[[], object], bench: Bench) -> list[float]:
     if bench.device.kind == "cpu":
         return [_clocked(call) for _ in range(max(_CPU_LEAST, int(_WITHIN_S / took)))]
     count = min(_MOST, max(_LEAST, int(_WITHIN_S / took)))
+    return [last - first for first, last in pairwise(ends(call, bench, count))]
+
+
+def ends(
+    call: Callable[[], object], bench: Bench, count: int, *, within_s: float = inf
+) -> list[float]:
+    """Return when the device was ready and when each iteration ended, by the monotonic clock.
+
+    Iterations are enqueued one behind the other, `count` of them or until `within_s` have passed;
+    all that is done between two is to record an event. The device's clock is tied to the host's
+    where the device had nothing to do.
+    """
     events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
     for _ in range(2):
         call()
+    bench.device.synchronize()
+    began = time.monotonic()
+    until = began + within_s
     events[0].record()
+    done = 0
     for event in events[1:]:
         call()
         event.record()
+        done += 1
+        if time.monotonic() > until:
+            break
     bench.device.synchronize()
-    return [float(first.elapsed_time(last)) * 1e-3 for first, last in pairwise(events)]
+    took = [float(events[0].elapsed_time(event)) * 1e-3 for event in events[1 : done + 1]]
+    return [began, *(began + seconds for seconds in took)]
 
 
 def _clocked(call: Callable[[], object]) -> float:
@@ -101,71 +116,44 @@ def covered(intervals: Iterable[tuple[float, float]]) -> float:
 
 
 def idle_power(bench: Bench) -> Power:
-    """Return the idle device's power, measured once a session; raise EnergyError without one."""
-    if bench.idle_power is None:
-        bench.device.synchronize()
-        bench.idle_power = watch_counter(lambda: _joules(bench), lambda: time.sleep(_IDLE_POLL_S))
-    return bench.idle_power
+    """Return the idle device's power, its context open; raise EnergyError without a counter."""
+    bench.device.synchronize()
+    with counter.watched(_watcher(bench)) as seen:
+        began = time.monotonic()
+        time.sleep(_SETTLE_S + _IDLE_S)
+        ended = time.monotonic()
+    return power(seen.between(began + _SETTLE_S, ended))
+
+
+def joined(before: Power, after: Power) -> Power:
+    """Return the mean of two idle powers; its error has what they differ by."""
+    return Power(
+        (before.watts + after.watts) / 2,
+        hypot(before.error_w, after.error_w, before.watts - after.watts) / 2,
+        before.window_s + after.window_s,
+        before.steps + after.steps,
+    )
 
 
 def loaded(call: Callable[[], object], bench: Bench, iteration_s: float) -> Load:
-    """Return power and pace under back-to-back iterations; raise EnergyError without a counter."""
-    window = _Window(call, bench, iteration_s)
-    power = watch_beside(window.joules, window.work, window_s=_WINDOW_S)
-    return Load(power, window.per_s(), window.utilisation())
+    """Return the energy of back-to-back iterations; raise EnergyError without a counter.
+
+    The loop is that of `iteration_times`, only longer; the counter is another process's affair.
+    Raises it as well where the device's clock and the host's come apart, so that nothing is joined.
+    """
+    within = _SETTLE_S + _WINDOW_S
+    with counter.watched(_watcher(bench)) as seen:
+        ended = ends(call, bench, ceil(_FASTER * within / iteration_s), within_s=within)
+        apart = time.monotonic() - ended[-1]
+    if abs(apart) > _APART_S:
+        raise EnergyError(
+            f"the iterations ended {apart:.3f} s earlier by the device's clock than by the host's; "
+            f"expected {_APART_S:g} s or less"
+        )
+    return counter.load(seen, ended, _SETTLE_S)
 
 
-def _joules(bench: Bench) -> float:
+def _watcher(bench: Bench) -> list[str]:
     if bench.watch.absent is not None:
         raise EnergyError(bench.watch.absent)
-    millijoules = bench.watch.ask("nvmlDeviceGetTotalEnergyConsumption")
-    if millijoules is None:
-        told = bench.watch.refused.get("nvmlDeviceGetTotalEnergyConsumption", "no such reading")
-        raise EnergyError(f"NVML refused the energy counter: {told}")
-    return float(millijoules) / 1e3
-
-
-class _Window:
-    """Iterations without a gap, queued ahead of the device, and NVML's utilisation meanwhile."""
-
-    def __init__(self, call: Callable[[], object], bench: Bench, iteration_s: float) -> None:
-        self._call, self._bench = call, bench
-        self._ahead: deque[Any] = deque()
-        self._most = 1 + ceil(_AHEAD_S / iteration_s)
-        self._first: Any = None
-        self._last: Any = None
-        self._count = 0
-        self._seen: list[float] = []
-        self._asked = time.perf_counter()
-
-    def work(self) -> None:
-        """Enqueue one iteration and wait for one that keeps enough of them ahead."""
-        self._call()
-        self._last = torch.cuda.Event(enable_timing=True)
-        self._last.record()
-        if self._first is None:
-            self._first = self._last
-        else:
-            self._count += 1
-        self._ahead.append(self._last)
-        if len(self._ahead) > self._most:
-            self._ahead.popleft().synchronize()
-
-    def joules(self) -> float:
-        """Return the energy counter, now and then after asking for the utilisation."""
-        if time.perf_counter() - self._asked > _ASK_S:
-            self._asked = time.perf_counter()
-            rates = self._bench.watch.ask("nvmlDeviceGetUtilizationRates")
-            if rates is not None:
-                self._seen.append(rates.gpu / 100)
-        return _joules(self._bench)
-
-    def per_s(self) -> float:
-        """Wait for the device and return the iterations a second."""
-        self._bench.device.synchronize()
-        return self._count / (float(self._first.elapsed_time(self._last)) * 1e-3)
-
-    def utilisation(self) -> float | None:
-        """Return NVML's last readings' mean: the first still hold the time before."""
-        late = self._seen[len(self._seen) // 2 :]
-        return sum(late) / len(late) if late else None
+    return counter.command(gpu_uuid(bench.device))  # type: ignore[arg-type]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perftests.studies import resnet_energy
 from perftests.studies.intervals import middle
 from perftests.studies.pictures import LINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perftests.harness.energy import Power
-    from perftests.studies.resnet_loop import Busy, Load
+    from perftests.studies.counter import Load
+    from perftests.studies.resnet_loop import Busy
     from perftests.studies.tables import Row
 
 STOCK = "stock"
@@ -21,11 +22,8 @@ PUBLISHED_BUSY = (0.65, 0.92)
 PUBLISHED_FLOP_PER_J = (1.2e12, 1.8e12)
 HOST_BOUND = 1.2
 """An iteration this much longer than its launches waits for the host."""
-LEAST_PACE = 0.95
-"""While the energy counter is read iterations keep this pace, or the device has waited."""
 _V100_FLOP_PER_J = 125e12 / 300
 """NVIDIA's data sheet of the V100 SXM2: 125 TFLOP/s of tensor cores in 300 W. 900 GB/s is its."""
-_OF_ENERGY = ("GFLOP/J", "+-", "GFLOP/J above idle")
 _TENSOR_FLOP_PER_S = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "V100": 125e12}
 """Dense fp16 by tensor cores, from NVIDIA's data sheets of the SXM boards."""
 
@@ -34,7 +32,8 @@ _TENSOR_FLOP_PER_S = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "V100": 12
 class Measured:
     """What was found of one way to run the model. Without `seconds`, `why` says what failed.
 
-    `gpu_s` is the median through the chain of trust, `of_bound` the worst error over its bound.
+    `gpu_s` is the median through the chain of trust, `of_bound` the worst error over its bound;
+    without `load`, `no_load` may say why its joules were not counted.
     """
 
     name: str
@@ -44,6 +43,7 @@ class Measured:
     of_bound: float | None = None
     busy: Busy | None = None
     load: Load | None = None
+    no_load: str | None = None
     why: str | None = None
 
     @property
@@ -52,14 +52,14 @@ class Measured:
         return middle(self.seconds).median
 
 
-def rows(found: Sequence[Measured], images: int, flop: int, idle: Power | None) -> list[Row]:
+def rows(found: Sequence[Measured], images: int, flop: int) -> list[Row]:
     """Return a row for each way that ran. `flop` is that of an iteration of `images` images."""
     ran = [each for each in found if each.seconds]
     stock = next((each.iteration_s for each in ran if each.name == STOCK), None)
-    return [_row(each, images, flop, idle, stock) for each in ran]
+    return [_row(each, images, flop, stock) for each in ran]
 
 
-def _row(each: Measured, images: int, flop: int, idle: Power | None, stock_s: float | None) -> Row:
+def _row(each: Measured, images: int, flop: int, stock_s: float | None) -> Row:
     took = middle(each.seconds)
     row: Row = {
         "way": each.name,
@@ -76,45 +76,28 @@ def _row(each: Measured, images: int, flop: int, idle: Power | None, stock_s: fl
     if each.busy is not None:
         row["GPU busy"] = each.busy.seconds / took.median
         row["launches"] = each.busy.launches
-    if each.load is not None:
-        row.update(_power(each.load, flop, idle, took.median))
     if each.of_bound is not None:
         row["worst error of bound"] = each.of_bound
     if each.first_s is not None:
         row["first call"] = each.first_s
+    if each.no_load is not None:
+        row["energy"] = f"not measured: {each.no_load}"
     return row
 
 
-def _power(load: Load, flop: int, idle: Power | None, iteration_s: float) -> Row:
-    """Return power and FLOP a joule, of the whole board and of what it draws above idling."""
-    watts = load.power.watts
-    row: Row = {"power": watts, "pace": load.per_s * iteration_s}
-    row["GFLOP/J"] = flop * load.per_s / watts / 1e9
-    row["+-"] = float(row["GFLOP/J"]) * load.power.error_w / watts
-    if idle is not None and watts > idle.watts:
-        row["GFLOP/J above idle"] = flop * load.per_s / (watts - idle.watts) / 1e9
-    if load.utilisation is not None:
-        row["NVML utilisation"] = load.utilisation
-    return at_pace(row)
-
-
-def at_pace(row: Row) -> Row:
-    """Return a row without its energy where the device waited: idle power would count as work's."""
-    if float(row.get("pace", 1.0)) >= LEAST_PACE:
-        return row
-    return {key: value for key, value in row.items() if key not in _OF_ENERGY}
-
-
-def published_rows(ways: Sequence[Row], model: str, limit_w: float | None) -> list[Row]:
+def published_rows(
+    ways: Sequence[Row], energies: Sequence[Row], model: str, limit_w: float | None
+) -> list[Row]:
     """Return the published figures beside those of stock torch and of the fastest way."""
-    stock, best = _stock(ways), fastest(ways)
+    joules = {str(row["way"]): row for row in energies}
+    stock, best = (way | joules.get(str(way["way"]), {}) for way in (_stock(ways), fastest(ways)))
     found: list[Row] = [
         _beside("iteration (ms)", [s * 1e3 for s in PUBLISHED_S], stock, best, "iteration", 1e3),
         _beside("GPU busy (%)", [b * 100 for b in PUBLISHED_BUSY], stock, best, "GPU busy", 100),
-        _beside(
-            "TFLOP/s a watt", [f / 1e12 for f in PUBLISHED_FLOP_PER_J], stock, best, "GFLOP/J", 1e-3
-        ),
     ]
+    for kind, name in (("whole board", resnet_energy.WHOLE), ("above idle", resnet_energy.ABOVE)):
+        quantity, published = f"TFLOP/s a watt, {kind}", [f / 1e12 for f in PUBLISHED_FLOP_PER_J]
+        found.append(_beside(quantity, published, stock, best, name, 1e-3))
     peak = next((rate for name, rate in _TENSOR_FLOP_PER_S.items() if name in model), None)
     if peak is not None and limit_w:
         found.append(
@@ -152,7 +135,9 @@ def fastest(ways: Sequence[Row]) -> Row:
     return min(ways, key=lambda way: float(way["iteration"]))
 
 
-def verdict(ways: Sequence[Row], failed: Sequence[Measured], *, gpu: bool) -> str:
+def verdict(
+    ways: Sequence[Row], energies: Sequence[Row], failed: Sequence[Measured], *, gpu: bool
+) -> str:
     """Return the paragraph that the rows amount to."""
     if not any(way["way"] == STOCK for way in ways):
         return "Not judged: the stock model was not measured, so that nothing can be compared."
@@ -161,9 +146,11 @@ def verdict(ways: Sequence[Row], failed: Sequence[Measured], *, gpu: bool) -> st
     wanted = 1 - PUBLISHED_S[1] / PUBLISHED_S[0]
     told = [_told_times(stock, best, saved, wanted)]
     if gpu:
-        held = "holds" if saved >= wanted else "holds in part" if saved > 0 else "does not hold"
-        told.insert(0, f"The claim {held} here.")
-        told += [*_told_busy(stock, best), *_told_power(stock, best), *_told_fused(ways)]
+        gain = resnet_energy.gain(energies, str(stock["way"]), str(best["way"]))
+        told.insert(0, _told_claim(saved, wanted, gain))
+        told += _told_busy(stock, best)
+        told += resnet_energy.told(energies, str(stock["way"]), str(best["way"]))
+        told += [_TOLD_PUBLISHED, *_told_fused(ways)]
     else:
         told.insert(0, "There is no GPU here, so that the claim cannot be tested.")
     errors = [float(way["worst error of bound"]) for way in ways if "worst error of bound" in way]
@@ -173,6 +160,17 @@ def verdict(ways: Sequence[Row], failed: Sequence[Measured], *, gpu: bool) -> st
         )
     told += [f"{each.name} was not measured: {each.why}." for each in failed]
     return " ".join(told)
+
+
+def _told_claim(saved: float, wanted: float, gain: float | None) -> str:
+    """Return what becomes of the claim; `gain` is the efficiency's ratio, None if unknown."""
+    if saved <= 0:
+        return "The claim does not hold here."
+    if saved < wanted:
+        return "The claim holds in part here."
+    if gain is None or gain >= PUBLISHED_FLOP_PER_J[1] / PUBLISHED_FLOP_PER_J[0]:
+        return "The claim holds here."
+    return "The claim holds in part here: in time, not in efficiency."
 
 
 def _told_times(stock: Row, best: Row, saved: float, wanted: float) -> str:
@@ -199,27 +197,11 @@ def _told_busy(stock: Row, best: Row) -> list[str]:
     ]
 
 
-def _told_power(stock: Row, best: Row) -> list[str]:
-    text = (
-        f"The published 1.2 to 1.8 TFLOP/s a watt are more than the {_V100_FLOP_PER_J / 1e12:.2f} "
-        "that the data sheet of a V100, whose 900 GB/s the article names, allows: they cannot be "
-        "FLOP of this model over the power of that board."
-    )
-    if "GFLOP/J" in stock and "GFLOP/J" in best:
-        before, after = (float(way["GFLOP/J"]) for way in (stock, best))
-        found = (
-            f"Efficiency goes from {before / 1e3:.3g} to {after / 1e3:.3g} TFLOP/s a watt "
-            f"({after / before - 1:+.0%}; published +50 %)."
-        )
-        return [found, text]
-    paces = [float(way["pace"]) for way in (stock, best) if "pace" in way]
-    if not paces:
-        return [text]
-    found = (
-        "Efficiency is not told: while the energy counter was read the device waited for the host, "
-        f"at {' and '.join(f'{pace:.0%}' for pace in paces)} of the pace of the iterations alone."
-    )
-    return [found, text]
+_TOLD_PUBLISHED = (
+    f"The published 1.2 to 1.8 TFLOP/s a watt are more than the {_V100_FLOP_PER_J / 1e12:.2f} "
+    "that the data sheet of a V100, whose 900 GB/s the article names, allows: they cannot be "
+    "FLOP of this model over the power of that board."
+)
 
 
 def _told_fused(ways: Sequence[Row]) -> list[str]:
@@ -269,10 +251,9 @@ def told_few(ways: Sequence[Row], images: int) -> str:
     )
 
 
-def draw(figure: Any, ways: Sequence[Row]) -> None:
-    """Draw the iterations' times, and busy share and efficiency where they were measured."""
-    powered = [way for way in ways if "GFLOP/J" in way]
-    axes = figure.subplots(1, 2 if powered else 1, squeeze=False, sharey=True)[0]
+def draw(figure: Any, ways: Sequence[Row], energies: Sequence[Row]) -> None:
+    """Draw the iterations' times and busy share, and efficiency where it was measured."""
+    axes = figure.subplots(1, 2 if energies else 1, squeeze=False, sharey=True)[0]
     names = [str(way["way"]) for way in ways]
     places = range(len(ways))
     times = [float(way["iteration"]) * 1e3 for way in ways]
@@ -290,33 +271,13 @@ def draw(figure: Any, ways: Sequence[Row]) -> None:
     axes[0].set_yticks(places, names)
     axes[0].invert_yaxis()
     axes[0].grid(visible=False, axis="y")
-    axes[0].set_xlabel("ms an iteration")
+    axes[0].set_xlabel("ms an iteration; lines: 95 % interval of the median")
     axes[0].set_title("Iteration")
-    if powered:
-        _draw_power(axes[1], ways)
-
-
-def _draw_power(axes: Any, ways: Sequence[Row]) -> None:
-    efficiency = [float(way.get("GFLOP/J", 0.0)) for way in ways]
-    errors = [float(way.get("+-", 0.0)) for way in ways]
-    bars = axes.barh(
-        range(len(ways)),
-        efficiency,
-        0.6,
-        xerr=errors,
-        color=LINES[3],
-        error_kw={"ecolor": LINES[0]},
-    )
-    told = [f"{float(way['GFLOP/J']):.0f}" if "GFLOP/J" in way else "not told" for way in ways]
-    axes.bar_label(bars, told, padding=4, fontsize=8.5)
-    axes.set_xlim(0, max(efficiency) * 1.2)
-    axes.grid(visible=False, axis="y")
-    axes.set_xlabel("GFLOP/s a watt, whole board")
-    axes.set_title("Efficiency")
+    if energies:
+        resnet_energy.draw(axes[1], energies, names)
 
 
 UNITS = {
     "iteration": "ms", "95 % from": "ms", "to": "ms", "rate": "TFLOP/s", "over stock": "x",
-    "launches alone": "ms", "GPU busy": "%", "power": "W", "pace": "%", "NVML utilisation": "%",
-    "first call": "s",
+    "launches alone": "ms", "GPU busy": "%", "first call": "s",
 }  # fmt: skip

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import copy
+import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
-from types import SimpleNamespace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from perftests.harness.energy import EnergyError, Power
+from perftests.harness.energy import EnergyError, Power, Step
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
-from perftests.studies import resnet, resnet_loop
+from perftests.harness.state import Watch
+from perftests.studies import counter, joules, resnet, resnet_energy, resnet_loop
+from perftests.studies.counter import Load
 from perftests.studies.frame import Scope
 from perftests.studies.pictures import picture
 from perftests.studies.resnet_arithmetic import Folded, Fused, Stock, prepare
 from perftests.studies.resnet_bound import DEVIATIONS, expected
-from perftests.studies.resnet_loop import Busy, Load, covered
+from perftests.studies.resnet_loop import Busy, covered
 from perftests.studies.resnet_model import RESNET50, Plan, ResNet, build, macs
 from perftests.studies.resnet_problem import Problem
 from perftests.studies.resnet_report import (
@@ -33,7 +37,7 @@ from perftests.studies.resnet_report import (
 from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 TINY = Plan((2, 1), 16, 100)
@@ -66,9 +70,16 @@ def deviations(exact: ResNet, logits: torch.Tensor, *, folded: bool = False) -> 
 def measured(
     name: str, ms: float, share: float = 0.9, watts: float = 500.0, pace: float = 1.0
 ) -> Measured:
-    load = Load(Power(watts, 5.0, 1.0, 10), pace * 1e3 / ms, 0.99)
+    """A way whose iterations take `ms`, and 1 % of error in the joules of its window."""
+    per_s = pace * 1e3 / ms
+    load = Load(Power(watts, 5.0, 2.0, 20), watts / per_s, watts / per_s / 100, per_s, 0.99)
     seconds = [ms * 1e-3] * 9
     return Measured(name, seconds, 2.0, ms * 1e-3, 0.5, Busy(share * ms * 1e-3, 160), load)
+
+
+def judged(found: Sequence[Measured], idle: Power | None = IDLE) -> str:
+    ways, energies = rows(found, 64, FLOP), resnet_energy.rows(found, 64, FLOP, idle)
+    return verdict(ways, energies, [], gpu=True)
 
 
 def test_the_network_is_resnet_50() -> None:
@@ -157,24 +168,28 @@ def test_on_a_cpu_the_study_runs_small_says_so_and_keeps_every_way(
     assert all(0 < float(row["worst error of bound"]) < 1 for row in findings.sections[0].rows)
     cases = [validate(each)["result"]["case"] for each in scope.kept]
     assert [(case["implementation"], case["cache"]) for case in cases] == [
-        (way, cache) for way in ("stock", "fused", "folded") for cache in ("cold", "iterations")
+        (way, cache) for cache in ("cold", "iterations") for way in ("stock", "fused", "folded")
     ]
     assert findings.draw is not None
     picture(findings.draw, tmp_path / "resnet.png")
 
 
 def test_a_small_batch_is_held_against_the_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resnet, "busy", lambda _call, _bench: Busy(1e-4, 100))
     monkeypatch.setattr(resnet_loop, "_WITHIN_S", 0.01)
     scope = Scope(Session(Settings(max_seconds=0.02, max_samples=4)), torch.device("cpu"), True)
     problem = Problem(scope, TINY, 2, 32)
-    found = resnet._few(scope, problem).rows
+
+    def few() -> list[Any]:
+        ran = [each.measured for each in resnet._few(scope, problem)]
+        return resnet._few_rows([replace(m, busy=Busy(1e-4, 100)) for m in ran], 10**9)
+
+    found = few()
     assert [row["way"] for row in found] == ["stock", "fused", "folded"]
     assert all(0 < float(row["worst error of bound"]) < 1 for row in found)
     assert problem.of(6).flop == 3 * problem.flop
     unit = next(problem.model.bottlenecks()).third
     unit.shift = torch.zeros_like(unit.shift)
-    rows = resnet._few(scope, problem).rows
+    rows = few()
     assert [row["way"] for row in rows if "iteration" in row] == ["stock", "folded"]
     assert "of the bound" in str(rows[-1]["not measured"])
     told = told_few(found, 4)
@@ -197,39 +212,164 @@ def test_a_way_that_fails_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "broken was not measured: ValueError: no such operator." in findings.verdict
 
 
-def test_power_and_pace_are_those_of_the_same_window(monkeypatch: pytest.MonkeyPatch) -> None:
+METER = """
+import sys, time
+print("ready", flush=True)
+before, last = time.monotonic(), 0
+while True:
+    time.sleep(0.001)
+    now, step = time.monotonic(), int(time.monotonic() / 0.005)
+    if step != last:
+        print(f"step {before:.6f} {now:.6f} {400.0 * 0.005 * step:.3f}", flush=True)
+        print(f"busy {now:.6f} 0.97", flush=True)
+    before, last = now, step
+"""
+"""A board that draws 400 W, whose counter moves every 5 ms."""
+
+
+def metered(monkeypatch: pytest.MonkeyPatch, program: str = METER) -> Any:
+    """Return a bench on the fake GPU whose counter is read by another process."""
     fake_cuda.install(monkeypatch)
-    monkeypatch.setattr(resnet_loop, "_WINDOW_S", 0.05)
-    monkeypatch.setattr(resnet_loop, "_ASK_S", 0.02)
+    monkeypatch.setattr(counter, "command", lambda _uuid: [sys.executable, "-c", program])
+    monkeypatch.setattr(resnet_loop, "_SETTLE_S", 0.05)
+    monkeypatch.setattr(resnet_loop, "_WINDOW_S", 0.25)
+    monkeypatch.setattr(resnet_loop, "_IDLE_S", 0.1)
+    bench = fake_cuda.bench()
+    bench.watch = Watch()
+    return bench
+
+
+def test_joules_and_iterations_are_of_the_same_window_whatever_the_host_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A host that is held up halfway costs images a second, and no joules that are not its."""
+    bench = metered(monkeypatch)
     calls: list[float] = []
 
-    class Meter:
-        absent = None
-        refused: Mapping[str, str] = {}
-
-        def ask(self, name: str) -> Any:
-            if name == "nvmlDeviceGetUtilizationRates":
-                return SimpleNamespace(gpu=97)
-            return 1e3 * 400.0 * 0.005 * int(time.perf_counter() / 0.005)  # 400 W in steps
-
-    bench = fake_cuda.bench()
-    bench.watch = Meter()
-
     def call() -> None:
-        calls.append(time.perf_counter())
-        time.sleep(0.001)
+        calls.append(time.monotonic())
+        time.sleep(0.001 if len(calls) < 100 else 0.004)
 
     load = resnet_loop.loaded(call, bench, 0.001)
-    assert load.power.watts == pytest.approx(400, rel=0.2)
-    pace = (len(calls) - 1) / (calls[-1] - calls[0])
-    assert load.per_s == pytest.approx(pace, rel=0.1)
+    assert load.power.watts == pytest.approx(400, rel=0.1)
+    assert load.power.window_s > 0.15
+    start, end = calls[2] + 0.05, calls[-1]
+    pace = sum(start < at <= end for at in calls) / (end - start)
+    assert load.per_s == pytest.approx(pace, rel=0.15)
+    assert load.joules * load.per_s == pytest.approx(load.power.watts, rel=1e-6)
+    assert load.joules_error > 0
     assert load.utilisation == pytest.approx(0.97)
+
+
+def test_the_window_for_energy_is_the_timed_loop_and_asks_nothing_between_two_iterations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = metered(monkeypatch)
+    bench.watch = SilentWatch()
+    done: list[str] = []
+    record = fake_cuda.Event.record
+
+    def recorded(event: fake_cuda.Event) -> None:
+        done.append("record")
+        record(event)
+
+    monkeypatch.setattr(fake_cuda.Event, "record", recorded)
+    monkeypatch.setattr(
+        fake_cuda.Event, "synchronize", lambda _self: pytest.fail("the host waited for the device")
+    )
+
+    def call() -> None:
+        done.append("call")
+        time.sleep(0.001)
+
+    monkeypatch.setattr(resnet_loop, "_WITHIN_S", 0.0)
+    resnet_loop.iteration_times(call, bench)
+    timed = done[4:]  # two to see how long one takes, two ahead of the loop
+    done.clear()
+    resnet_loop.loaded(call, bench, 0.001)
+    assert timed == ["record"] + ["call", "record"] * 20
+    assert done[2 : 2 + len(timed)] == timed
+    assert set(pairwise(done[3:])) == {("call", "record"), ("record", "call")}
+
+
+class SilentWatch(Watch):
+    """An NVML that must not be asked."""
+
+    def ask(self, name: str, *_arguments: object) -> Any:
+        pytest.fail(f"{name} was asked for in the loop's own process")
+
+
+def test_the_idle_board_is_counted_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = resnet_loop.idle_power(metered(monkeypatch))
+    assert found.watts == pytest.approx(400, rel=0.1)
+    apart = resnet_loop.joined(Power(100.0, 0.0, 1.0, 10), Power(106.0, 0.0, 1.0, 10))
+    assert (apart.watts, apart.error_w) == (103.0, 3.0)
 
 
 def test_without_an_energy_counter_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_cuda.install(monkeypatch)
     with pytest.raises(EnergyError, match="NVML is absent"):
         resnet_loop.loaded(lambda: None, fake_cuda.bench(), 0.001)
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("print('NVML refused the energy counter: No Permission')", "No Permission"),
+        ("raise ImportError('no pynvml')", "no pynvml"),
+        ("print('ready', flush=True); input()", "moved 0 times"),
+    ],
+)
+def test_a_counter_that_cannot_be_watched_is_an_error_that_says_why(
+    monkeypatch: pytest.MonkeyPatch, program: str, why: str
+) -> None:
+    bench = metered(monkeypatch, program)
+    with pytest.raises(EnergyError, match=why):
+        resnet_loop.loaded(lambda: time.sleep(0.001), bench, 0.001)
+
+
+def test_the_watcher_is_a_program_that_says_when_it_has_no_counter() -> None:
+    with (
+        pytest.raises(EnergyError, match="cannot be watched: NVML"),
+        counter.watched(counter.command("GPU-nobody")),
+    ):
+        pytest.fail("there is no such GPU")
+
+
+def test_the_watcher_tells_between_which_times_each_step_came() -> None:
+    now, told = [10.0], list[str]()
+
+    def read() -> float:
+        now[0] += 0.003  # as NVML takes
+        return float(int(now[0] / 0.1))
+
+    clock_of(now, read, told)
+    steps = [line.split() for line in told if line.startswith("step")]
+    assert [float(value) for *_, value in steps] == [101.0, 102.0, 103.0, 104.0]
+    for _, start, end, value in steps:
+        assert float(start) <= float(value) / 10 <= float(end)
+    assert next(line for line in told if line.startswith("busy")).endswith(" 0.50")
+
+
+def clock_of(now: list[float], read: Callable[[], float], told: list[str]) -> None:
+    """Follow a counter on a clock that moves only with its readings."""
+    joules.follow(read, lambda: 0.5, told.append, 0.45, clock=lambda: now[0])
+
+
+def test_iterations_are_shared_out_between_steps() -> None:
+    """One iteration each 10 ms from 100.0 on; 5 J each; the counter was seen every 25 ms."""
+    ends = [100.0 + 0.01 * k for k in range(101)]
+    steps = [Step(500.0 * (0.025 * k), 100.0 + 0.025 * k, 0.0) for k in range(41)]
+    found = counter.load(counter.Seen(steps), ends, 0.2)
+    assert found.joules == pytest.approx(5.0)
+    assert found.joules_error == pytest.approx(0.0, abs=1e-9)
+    assert found.per_s == pytest.approx(100.0)
+    assert found.power.watts == pytest.approx(500.0)
+    # seen within 2 ms at both ends of 0.8 s: 5 J * hypot(0.2, 0.2) iterations of 80
+    blurred = counter.load(
+        counter.Seen([replace(step, within_s=0.002) for step in steps[:-1]]), ends, 0.19
+    )
+    assert blurred.joules_error == pytest.approx(5.0 * 0.2 * 2**0.5 / 77.5, rel=0.05)
 
 
 def test_iterations_on_a_device_are_timed_between_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,53 +394,118 @@ def test_what_overlaps_is_busy_once() -> None:
     ],
 )
 def test_the_verdict_follows_the_time_that_is_saved(best_ms: float, said: str) -> None:
-    found = [measured("stock", 20.0), measured("fused", best_ms, watts=600.0)]
-    told = verdict(rows(found, 64, FLOP, IDLE), [], gpu=True)
+    told = judged([measured("stock", 20.0), measured("fused", best_ms, watts=600.0)])
     assert told.startswith(said)
     assert "Of the ways with our kernels fused is the fastest" in told
     assert "data sheet of a V100" in told
 
 
-def test_energy_is_not_told_of_a_device_that_waited_while_it_was_counted() -> None:
-    """Idle power would count as the model's: half the pace all but doubles the joules."""
-    found = rows([measured("stock", 20.0, pace=0.53), measured("fused", 9.0)], 64, FLOP, IDLE)
-    assert [("GFLOP/J" in row, row["power"]) for row in found] == [(False, 500.0), (True, 500.0)]
-    told = verdict(found, [], gpu=True)
-    assert "Efficiency is not told" in told
-    assert "at 53% and 100% of the pace of the iterations alone" in told
-    assert "Efficiency goes from" not in told
+def test_efficiency_is_told_with_its_errors_of_the_board_and_above_idle() -> None:
+    told = judged([measured("stock", 20.0), measured("fused", 10.0, watts=600.0)])
+    # stock 1e12 / (500 W * 20 ms), above idle 1e12 / (400 W * 20 ms); fused 600 and 500 W, 10 ms
+    assert (
+        "Efficiency of the whole board goes from 100 ± 1 to 167 ± 2 GFLOP/s a watt (+67% ± 2%), "
+        "above idle from 125 ± 2 to 200 ± 2 GFLOP/s a watt (+60% ± 3%); published +50 %."
+    ) in told
+    assert "While joules were counted" not in told
+    assert told.startswith("The claim holds here.")
+    told = judged([measured("stock", 20.0), measured("fused", 10.0, watts=700.0)])
+    assert told.startswith("The claim holds in part here: in time, not in efficiency.")
+
+
+def test_another_pace_of_the_window_is_told_and_its_efficiency_all_the_same() -> None:
+    found = [measured("stock", 20.0, pace=0.8), measured("fused", 9.0)]
+    stock, fused = resnet_energy.rows(found, 64, FLOP, IDLE)
+    assert stock["images/s timed"] == pytest.approx(3200)
+    assert stock["images/s in the window"] == pytest.approx(2560)
+    assert stock["GFLOP/J"] == pytest.approx(1e12 / (500 * 0.025) / 1e9)
+    # above idle 400 W for 25 ms, and the idle board for the 20 ms that it took when timed
+    assert stock["GFLOP/J at the timed pace"] == pytest.approx(1e12 / (10 + 2) / 1e9)
+    assert "another than when timed" in str(stock["note"])
+    assert "note" not in fused
+    told = judged(found)
+    assert "While joules were counted stock went at 80% of its timed pace (at that it would" in told
+    assert "Efficiency of the whole board goes from 80 ± 1" in told
+
+
+def test_a_way_whose_joules_were_not_counted_says_why_and_keeps_its_times() -> None:
+    found = [
+        replace(measured("stock", 20.0), load=None, no_load="no permission"),
+        measured("fused", 9.0),
+    ]
+    ways = rows(found, 64, FLOP)
+    assert ways[0]["energy"] == "not measured: no permission"
+    assert [row["way"] for row in resnet_energy.rows(found, 64, FLOP, IDLE)] == ["fused"]
+    assert "Efficiency of" not in judged(found)
+    assert resnet_energy.as_record(found[0], FLOP, IDLE) is None
+
+
+def test_the_store_keeps_efficiency_above_idle_as_of_every_kernel_and_the_boards_beside_it() -> (
+    None
+):
+    record = resnet_energy.as_record(measured("stock", 20.0), FLOP, IDLE)
+    assert record is not None
+    assert record["gflops_per_w"] == pytest.approx(125)
+    assert record["gflops_per_w_board"] == pytest.approx(100)
+    assert record["gflops_per_w_board_error"] == pytest.approx(1)
+    assert (record["power_w"], record["idle_power_w"]) == (500.0, 100.0)
+    alone = resnet_energy.as_record(measured("stock", 20.0), FLOP, None)
+    assert alone is not None
+    assert alone["gflops_per_w"] is None
+
+
+def test_the_profiler_comes_after_all_that_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves CUPTI behind, with which launches are slower."""
+    seen: list[Any] = []
+
+    def profiled(call: Callable[[], object], _bench: Any) -> Busy:
+        seen.append(call)
+        return Busy(1.0, 2.0)
+
+    monkeypatch.setattr(resnet, "busy", profiled)
+    bench = fake_cuda.bench()
+    monkeypatch.setattr(resnet, "_on", lambda _bench: nullcontext())
+    ran = [resnet.Ran(Measured("a", [1.0]), print), resnet.Ran(Measured("b", why="no"))]
+    assert [each.busy for each in resnet._seen_busy(bench, ran)] == [Busy(1.0, 2.0), None]
+    assert seen == [print]
 
 
 def test_the_fused_launches_are_told_apart_from_the_host_that_launches_them() -> None:
     eager = replace(measured("fused", 30.0), gpu_s=12e-3)
-    told = verdict(rows([measured("stock", 20.0), eager], 64, FLOP, IDLE), [], gpu=True)
+    told = judged([measured("stock", 20.0), eager])
     assert "takes the launches from 20 to 12 ms (-40%), but launched one by one" in told
     assert "the fused form takes 30 ms: the host is slower" in told
 
 
 def test_without_the_stock_model_nothing_is_judged() -> None:
-    told = verdict(rows([measured("fused", 9.0)], 64, FLOP, IDLE), [], gpu=True)
-    assert told.startswith("Not judged")
+    assert judged([measured("fused", 9.0)]).startswith("Not judged")
 
 
 def test_power_counts_what_the_board_draws_and_what_it_draws_above_idling() -> None:
-    (row,) = rows([measured("stock", 10.0, 0.8)], 64, FLOP, IDLE)
+    found = [measured("stock", 10.0, 0.8)]
+    (row,) = resnet_energy.rows(found, 64, FLOP, IDLE)
     assert row["GFLOP/J"] == pytest.approx(1e12 * 100 / 500 / 1e9)
     assert row["GFLOP/J above idle"] == pytest.approx(1e12 * 100 / 400 / 1e9)
     assert row["+-"] == pytest.approx(2.0)
-    assert row["GPU busy"] == pytest.approx(0.8)
-    assert row["images/s"] == pytest.approx(6400)
+    # 1 % of 5 J and 1 W of idle for 10 ms, of 4 J
+    assert row["+- above idle"] == pytest.approx(250 * (0.05**2 + 0.01**2) ** 0.5 / 4)
+    (way,) = rows(found, 64, FLOP)
+    assert way["GPU busy"] == pytest.approx(0.8)
+    assert way["images/s"] == pytest.approx(6400)
 
 
 def test_published_figures_stand_beside_ours_with_what_the_data_sheet_allows() -> None:
-    ways = rows([measured("stock", 20.0), measured("fused", 16.0)], 64, FLOP, IDLE)
-    found = published_rows(ways, "NVIDIA H200", 700.0)
+    ran = [measured("stock", 20.0), measured("fused", 16.0)]
+    ways, energies = rows(ran, 64, FLOP), resnet_energy.rows(ran, 64, FLOP, IDLE)
+    found = published_rows(ways, energies, "NVIDIA H200", 700.0)
     assert [row["quantity"] for row in found[:2]] == ["iteration (ms)", "GPU busy (%)"]
     assert found[0]["stock"] == pytest.approx(20)
     assert found[0]["fastest"] == pytest.approx(16)
-    assert found[3]["fastest"] == pytest.approx(1.41, abs=0.01)
-    assert found[3]["published after"] == pytest.approx(0.417, abs=0.001)
-    assert len(published_rows(ways, "Somebody's GPU", 700.0)) == 3
+    assert found[2]["stock"] == pytest.approx(0.1)
+    assert found[3]["fastest"] == pytest.approx(1e12 / (400 * 0.016) / 1e12)
+    assert found[4]["fastest"] == pytest.approx(1.41, abs=0.01)
+    assert found[4]["published after"] == pytest.approx(0.417, abs=0.001)
+    assert len(published_rows(ways, energies, "Somebody's GPU", 700.0)) == 4
 
 
 def planted() -> Sequence[Measured]:
@@ -310,8 +515,8 @@ def planted() -> Sequence[Measured]:
 
 
 def test_the_picture_shows_power_where_it_was_measured(tmp_path: Path) -> None:
-    found = rows(planted(), 64, FLOP, IDLE)
-    picture(lambda figure: draw(figure, found), tmp_path / "r.png")
+    found, energies = rows(planted(), 64, FLOP), resnet_energy.rows(planted(), 64, FLOP, IDLE)
+    picture(lambda figure: draw(figure, found, energies), tmp_path / "r.png")
     assert (tmp_path / "r.png").stat().st_size > 10_000
 
 

@@ -104,6 +104,15 @@ def test_results_go_into_the_store_as_one_incomplete_run_with_each_case_once(
     assert results == (1,)
 
 
+def test_a_study_of_the_hosts_pace_goes_before_a_profiler_can_slow_its_launches(
+    run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted = Study("zz", "The host", "A claim.", sound, host=True)
+    assert run("sound", "zz", studies=(SOUND, hosted)) == 0
+    said = capsys.readouterr().out
+    assert said.index("zz: ") < said.index("sound: ")
+
+
 def test_the_tracker_tells_a_run_of_studies_from_one_of_the_suite(
     run: Callable[..., int], tmp_path: Path
 ) -> None:
