@@ -8,6 +8,7 @@ import pandas as pd
 from dashboard import gated
 from dashboard.data import Snapshot, cached, day, label
 from dashboard.gated import NEAR, Seen
+from dashboard.order import in_commit_order
 from dashboard.session import thresholds
 from dashboard.text import ABSENT, person, plain
 from tracker import queries
@@ -47,7 +48,7 @@ def _found(
     store: Store, gpu: str, branch: str | None, unit: str, number: int, early: tuple[Seen, ...]
 ) -> pd.DataFrame:
     newest = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=MAX_RUNS)
-    runs = _in_commit_order(store, _window(newest, unit, number))
+    runs = in_commit_order(store, _window(newest, unit, number))
     table = queries.result_table(store, runs)
     commits = queries.commits(store, [run.sha for run in runs if run.sha])
     states = triage_states(store, {AUTHOR})
@@ -75,22 +76,6 @@ def _window(runs: Sequence[RunInfo], unit: str, number: int) -> list[RunInfo]:
         return [run for run in runs if run.started >= runs[0].started - number * 86400]
     kept = set(list(dict.fromkeys(run.sha for run in runs))[:number])
     return [run for run in runs if run.sha in kept]
-
-
-def _in_commit_order(store: Store, runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs in the order of their commits; those of other lines come by their start."""
-    if not runs or runs[0].sha is None:
-        return sorted(runs, key=lambda run: run.started)
-    line = (runs[0].sha, *queries.ancestors(store, runs[0].sha))
-    depth = {sha: place for place, sha in enumerate(line)}
-    ordered = sorted(
-        (run for run in runs if run.sha in depth),
-        key=lambda run: (-depth[run.sha or ""], run.started),
-    )
-    for run in sorted((r for r in runs if r.sha not in depth), key=lambda r: r.started):
-        after = sum(other.started <= run.started for other in ordered)
-        ordered.insert(after, run)
-    return ordered
 
 
 def _steps(table: ResultTable) -> Iterator[tuple[int, RunInfo, RunInfo, Step]]:

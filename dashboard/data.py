@@ -15,10 +15,12 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from dashboard.order import in_commit_order
 from dashboard.text import short
-from tracker import queries
+from tracker import occasion, queries
 from tracker.errors import NotFoundError
 from tracker.model import Case, Commit, Result
+from tracker.occasion import Meant
 from tracker.queries import ModelInfo, RunInfo, Series
 from tracker.store import Store
 
@@ -87,10 +89,15 @@ def catalogue(store: Store) -> tuple[dict[str, str], ...]:
 
 
 @cached
-def newest(store: Store, gpu: str, branch: str | None) -> RunInfo | None:
-    """Return the newest clean run of a GPU model, on a branch or on any."""
-    found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=1)
-    return found[0] if found else None
+def meant(store: Store, gpu: str, branch: str | None) -> Meant | None:
+    """Return the newest clean run of the suite on a GPU model, on a branch or on any."""
+    return occasion.newest(store, gpu_model=gpu, branch=branch, dirty=False)
+
+
+def newest(snapshot: Snapshot, gpu: str, branch: str | None) -> RunInfo | None:
+    """Return the run of `meant` alone."""
+    found = meant(snapshot, gpu, branch)
+    return found.run if found else None
 
 
 @cached
@@ -113,9 +120,9 @@ def measured_commits(store: Store) -> frozenset[str]:
 
 @cached
 def run(store: Store, run_id: str) -> RunInfo | None:
-    """Return a run by its id, None where there is none."""
+    """Return a run by its id, or the one that a commit stands for; None where there is none."""
     try:
-        return queries.find_run(store, run_id)
+        return occasion.meant(store, run_id).run
     except NotFoundError:
         return None
 
@@ -138,10 +145,12 @@ def changed_most(
 ) -> tuple[str, ...]:
     """Return cases by how much their median time moved over the last runs, the most first.
 
-    The middle of the first three runs against that of the last three; cases without both go last.
+    The middle of the first three runs, in commit order, against that of the last three; cases
+    without both go last.
     """
     found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=runs_back or 200)
-    ends = (found[-3:], found[:3])
+    ordered = in_commit_order(store, found)
+    ends = (ordered[:3], ordered[-3:])
     moved: dict[str, list[float]] = {}
     for part in ends:
         table = queries.result_table(store, part, cases=case_keys)
@@ -162,9 +171,9 @@ def changed_most(
 def trends(
     store: Store, gpu: str, branch: str | None, case_keys: tuple[str, ...], length: int
 ) -> dict[str, list[float]]:
-    """Return the bandwidths of cases in the last runs, oldest first, in GB/s; gaps are left out."""
+    """Return the bandwidths of cases in the last runs, in commit order and GB/s, without gaps."""
     found = queries.runs(store, gpu_model=gpu, branch=branch, dirty=False, limit=length)
-    table = queries.result_table(store, found[::-1], cases=case_keys)
+    table = queries.result_table(store, in_commit_order(store, found), cases=case_keys)
     return {
         key: [float(v) for v in table.bandwidth[table.case == i] / 1e9 if np.isfinite(v)]
         for i, key in enumerate(table.case_keys)
@@ -251,9 +260,15 @@ def named(runs: Iterable[RunInfo]) -> dict[str, RunInfo]:
     for run in runs:
         name = f"{short(run.sha)} {day(run.started)}"
         changed = " changed" if run.checkout.dirty else ""
-        name += changed
+        name += changed + (f" {other}" if (other := other_than_suite(run)) else "")
         found[f"{name} {run.run_id[:12]}" if name in found else name] = run
     return found
+
+
+def other_than_suite(run: RunInfo) -> str:
+    """Return in a word what a run was for, nothing for one of the suite."""
+    note = occasion.purpose(run)
+    return occasion.in_a_word(note) if note else ""
 
 
 def label(case: Case) -> str:

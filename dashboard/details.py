@@ -102,6 +102,7 @@ def short_facts(run: RunInfo) -> Sequence[str]:
         f"{data.day(run.started)} UTC",
         "uncommitted changes" if run.checkout.dirty else "",
         "recorded demo data" if run.demo else "",
+        data.other_than_suite(run),
     )
 
 

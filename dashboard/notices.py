@@ -106,6 +106,16 @@ def only_uncommitted() -> Notice:
     )
 
 
+def none_of_the_suite() -> Notice:
+    """Return what to say where every run was for something else, such as a study."""
+    return Notice(
+        "No run of the suite yet",
+        "All runs here were made for something else: a study, a case measured again or in turns, a "
+        "commit measured later. The page of runs lists them and says for what each was.",
+        ("make bench",),
+    )
+
+
 def no_results() -> Notice:
     """Return what to say of a run that measured nothing."""
     return Notice(

@@ -22,8 +22,9 @@ OVERVIEW = PageInfo(
     "views/overview.py",
     "Overview",
     "",
-    "For each GPU model its newest run, judged against the baseline. Below, every case of all "
-    "models that asks for attention, worst first: how much, how sure, since which commit, whose. "
+    "For each GPU model its newest run of the suite, judged against its baseline. Below, every "
+    "case of all models that asks for attention, worst first: how much, how sure, since which "
+    "commit, whose. "
     "What is marked fixed was lost and has come back. Select a row to see its series and the "
     "command that measures it again.",
     ("case", "verdict", "change point", "interval", "p-value", "baseline", "not run"),
@@ -67,8 +68,8 @@ KERNELS = PageInfo(
     "views/kernels.py",
     "Kernels",
     "kernels",
-    "Every implementation of one kernel side by side in the newest run: for one case, over sizes, "
-    "and across GPU models as percent of the theoretical peak.",
+    "Every implementation of one kernel side by side in the newest run of the suite: for one case, "
+    "over sizes, and across GPU models as percent of the theoretical peak.",
     ("kernel", "implementation", "bandwidth", "fraction of copy"),
     ("gpu", "branch", "kernel", "dtype", "shape", "metric"),
 )
@@ -76,8 +77,8 @@ ROOFLINE = PageInfo(
     "views/roofline.py",
     "Roofline",
     "roofline",
-    "Each mark is a case of the newest run. Below a roof means slower than that roof allows; left "
-    "of the ridge point the memory is the limit.",
+    "Each mark is a case of the newest run of the suite. Below a roof means slower than that roof "
+    "allows; left of the ridge point the memory is the limit.",
     ("arithmetic intensity", "ridge point", "bandwidth", "fraction of copy"),
     ("gpu", "branch", "dtype", "kernel"),
 )

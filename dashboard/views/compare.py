@@ -1,6 +1,6 @@
 """Compare: two runs case by case, with both distributions of the selected one."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -18,7 +18,8 @@ from dashboard.pages import COMPARE
 from dashboard.tables import verdict_table
 from dashboard.text import short
 from tracker.errors import NotFoundError
-from tracker.queries import RunInfo, find_run
+from tracker.occasion import Meant, first_of_suite, meant, purpose
+from tracker.queries import RunInfo
 from tracker.sides import environment_difference
 
 _SHOWN = ("decided", "all")
@@ -35,6 +36,7 @@ def body(view: View) -> Parameters:
             return {GPU.key: gpu}
         base, head = _sides(view, gpu, runs)
     _who(view, base, head)
+    _left_out(view, head, list(runs.values()))
     verdicts = judging.between(view.snapshot, base.run_id, head.run_id)
     facts.counts(judging.counts(verdicts, view.colours))
     rows, shown, kernel = _rows(view, verdicts)
@@ -49,12 +51,12 @@ def body(view: View) -> Parameters:
 
 
 def _runs(view: View, gpu: str) -> dict[str, RunInfo]:
-    """Return the newest runs of a GPU model, and those that the link names, by name."""
+    """Return the newest runs of a GPU model, one of the suite and those that the link names."""
     found = list(data.runs(view.snapshot, gpu, None, _RUNS))
-    for key in ("base", "head"):
-        linked = _find(view, gpu, view.address.raw.get(key, [""])[0])
-        if linked is not None and all(run.run_id != linked.run_id for run in found):
-            found.append(linked)
+    linked = [_find(view, gpu, view.address.raw.get(key, [""])[0]) for key in ("base", "head")]
+    for run in (data.newest(view.snapshot, gpu, None), *linked):
+        if run is not None and all(run.run_id != other.run_id for other in found):
+            found.append(run)
     return data.named(found)
 
 
@@ -62,7 +64,7 @@ def _find(view: View, gpu: str, reference: str) -> RunInfo | None:
     if not reference or " " in reference:
         return None
     try:
-        return find_run(view.snapshot.store, reference, gpu_model=gpu)
+        return meant(view.snapshot.store, reference, gpu).run
     except NotFoundError:
         return None
 
@@ -77,7 +79,9 @@ def _sides(view: View, gpu: str, runs: Mapping[str, RunInfo]) -> tuple[RunInfo, 
 
     left, right = st.container(width="content"), st.container(width="content")
     with right:
-        head = runs[filters.choose_run("Head", "head", names, view.address, find)]
+        of_suite = first_of_suite(runs.values())
+        place = list(runs.values()).index(of_suite) if of_suite else 0
+        head = runs[filters.choose_run("Head", "head", names, view.address, find, default=place)]
     before = _before(head, list(runs.values()))
     with left:
         base = runs[filters.choose_run("Base", "base", names, view.address, find, default=before)]
@@ -87,7 +91,8 @@ def _sides(view: View, gpu: str, runs: Mapping[str, RunInfo]) -> tuple[RunInfo, 
 def _before(head: RunInfo, runs: list[RunInfo]) -> int:
     """Return the place of the newest earlier clean run in the same environment, if there is one.
 
-    One of another commit is preferred: runs of one commit show noise alone.
+    One of the suite is preferred, which has the same cases, then one of another commit: runs of one
+    commit show noise alone.
     """
     same = [
         place
@@ -96,8 +101,8 @@ def _before(head: RunInfo, runs: list[RunInfo]) -> int:
         and not run.checkout.dirty
         and run.environment_key == head.environment_key
     ]
-    others = (place for place in same if runs[place].sha != head.sha)
-    return next(others, same[0] if same else 1)
+    order = sorted(same, key=lambda n: (purpose(runs[n]) is not None, runs[n].sha == head.sha, n))
+    return order[0] if order else 1
 
 
 def _who(view: View, base: RunInfo, head: RunInfo) -> None:
@@ -110,6 +115,12 @@ def _who(view: View, base: RunInfo, head: RunInfo) -> None:
         notices.show(notices.other_board(), view.colours)
     if base.run_id == head.run_id:
         notices.show(notices.same_run(), view.colours)
+
+
+def _left_out(view: View, head: RunInfo, runs: Sequence[RunInfo]) -> None:
+    """Say which newer runs were passed over where the head is the newest of the suite."""
+    if head == first_of_suite(runs) and (newer := tuple(runs[: runs.index(head)])):
+        facts.line(Meant(head, newer).named, view.colours)
 
 
 def _rows(view: View, verdicts: Verdicts) -> tuple[pd.DataFrame, str, str]:

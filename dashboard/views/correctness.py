@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, newest
+from dashboard import data, exports, facts, filters, layout, newest
 from dashboard.charts.base import plural
 from dashboard.charts.ratio import MAX_ROWS, ratio_chart
 from dashboard.columns import CORRECTNESS_NAMES
@@ -27,7 +27,7 @@ def body(view: View) -> Parameters:
         run, found = start.run, start.results
         kernel = filters.choose_among(found["kernel"], KERNEL, view.address, "Cases")
         shown = filters.pick("Show", "show", list(_SHOWN), view.address)
-    facts.line(("newest run", *details.short_facts(run)), view.colours)
+    newest.tell(view, start.meant)
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
     facts.counts(_counts(view, rows))
     _draw(view, run, _kept(rows, shown))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import beside, data, details, exports, facts, filters, layout, newest
+from dashboard import beside, data, exports, facts, filters, layout, newest
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
 from dashboard.columns import LADDER_NAMES
 from dashboard.filters import DTYPE, KERNEL, Facet
@@ -39,7 +39,7 @@ def body(view: View) -> Parameters:
         shapes = _shapes(found)
         shape = filters.choose_named(_SHAPE, shapes, view.address)
         metric = METRICS[filters.pick("Metric", "metric", list(METRICS), view.address)]
-    facts.line(("newest run", *details.short_facts(run)), view.colours)
+    newest.tell(view, start.meant)
     _ladder(view, run, found[found["shape"] == shape], metric)
     _sweep(view, found, metric)
     _models(view, start.branch, kernel, dtype, shape)

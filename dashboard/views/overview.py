@@ -25,6 +25,7 @@ from dashboard.layout import Parameters, View
 from dashboard.pages import OVERVIEW, RUNS
 from dashboard.text import ago
 from tracker.model import VerdictKind
+from tracker.occasion import Meant
 from tracker.queries import RunInfo
 
 _COMPARED = tuple(str(kind) for kind in VerdictKind)
@@ -46,11 +47,12 @@ def body(view: View) -> Parameters:
 def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataFrame | None:
     """Draw the newest run of one GPU model; return its findings, None where they are not sought."""
     facts.heading(gpu)
-    run = data.newest(view.snapshot, gpu, branch)
-    if run is None:
+    meant = data.meant(view.snapshot, gpu, branch)
+    if meant is None:
         notices.show(newest.missing(view, gpu, branch), view.colours)
         return None
-    _freshness(view, run)
+    run = meant.run
+    _freshness(view, meant)
     verdicts = judging.of_run(view.snapshot, run.run_id)
     facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
@@ -62,10 +64,10 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataF
     return findings.of_run(view.snapshot, run, verdicts, branch)
 
 
-def _freshness(view: View, run: RunInfo) -> None:
-    told = (f"last run {ago(view.now - run.started)}", *details.short_facts(run))
+def _freshness(view: View, meant: Meant) -> None:
+    run = meant.run
     with st.container(horizontal=True, vertical_alignment="center"):
-        facts.line(told, view.colours)
+        newest.tell(view, meant, f"last run {ago(view.now - run.started)}")
         st.page_link(
             RUNS.file,
             label="Run details",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, details, exports, facts, filters, layout, newest, notices
+from dashboard import data, exports, facts, filters, layout, newest, notices
 from dashboard.charts.base import plural
 from dashboard.charts.roofline import Roof, roofline_chart
 from dashboard.columns import ROOFLINE_NAMES
@@ -33,7 +33,7 @@ def body(view: View) -> Parameters:
         found = found[found["dtype"] == dtype]
         kernel = filters.choose_among(found["kernel"], KERNEL, view.address, "Cases")
     rows = found if kernel == ALL else found[found["kernel"] == kernel]
-    facts.line(("newest run", *details.short_facts(run)), view.colours)
+    newest.tell(view, start.meant)
     _draw(view, run, rows)
     return {**start.parameters, DTYPE.key: dtype, KERNEL.key: kernel}
 

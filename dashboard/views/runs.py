@@ -18,6 +18,7 @@ from dashboard.text import ABSENT, person, plain, short
 from tracker import queries, units
 from tracker.exporters.flat import to_csv
 from tracker.model import DeviceState
+from tracker.occasion import first_of_suite
 from tracker.queries import RunInfo
 from tracker.record import dump_run
 
@@ -42,7 +43,7 @@ def body(view: View) -> Parameters:
     if len(found) == _LIMIT:
         st.caption(f"The newest {_LIMIT} runs; narrow the filters for older ones.")
     run = _linked(view) if place is None else found[place]
-    run = run or found[0]
+    run = run or first_of_suite(found) or found[0]
     _run(view, run)
     return {GPU.key: run.gpu_model, BRANCH.key: branch, "run": run.run_id}
 
@@ -84,6 +85,7 @@ def _statuses(run: RunInfo) -> str:
 
 
 def _flags(run: RunInfo, left: Collection[str]) -> list[str]:
+    other = data.other_than_suite(run)
     flags = (
         (not run.demo and run.sha in left, orphans.LEFT_GIT),
         (run.finished_at is None, "no end"),
@@ -91,6 +93,7 @@ def _flags(run: RunInfo, left: Collection[str]) -> list[str]:
         (run.checkout.dirty, "uncommitted changes"),
         (run.checkout.shallow, "shallow clone"),
         (run.demo, "demo"),
+        (bool(other), other),
     )
     return [words for flag, words in flags if flag]
 
@@ -132,10 +135,13 @@ def _moment(at: str) -> str:
 
 def _comparability(view: View, run: RunInfo) -> None:
     newest = data.newest(view.snapshot, run.gpu_model, None)
-    if newest is None or newest.run_id == run.run_id:
-        st.caption("The newest clean run of this GPU model.")
+    if newest is None:
+        st.caption("No clean run of this GPU model is of the suite.")
         return
-    told = f"the newest clean run, commit {short(newest.sha)}"
+    if newest.run_id == run.run_id:
+        st.caption("The newest clean run of the suite on this GPU model.")
+        return
+    told = f"the newest clean run of the suite, commit {short(newest.sha)}"
     found = comparable.obstacles(run, newest)
     if found:
         notices.show(notices.Notice(f"Not comparable with {told}", "; ".join(found)), view.colours)
