@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # none. WORK in the C++ and in the CuPy source repeats it, which is how a regression is planted.
 KERNEL = """
 import ctypes
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -32,11 +33,18 @@ WORK = 1
 HERE = Path(__file__).parent
 
 
+@cache
+def their_scale():
+    import cupy
+
+    return cupy.ElementwiseKernel("float32 x", "float32 y", "y = 3 * x", "their_scale")
+
+
 def scale(x, out):
     if x.is_cuda:
         import cupy
 
-        kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = 3 * x", "their_scale")
+        kernel = their_scale()
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
             for _ in range(WORK):
                 kernel(cupy.from_dlpack(x), cupy.from_dlpack(out))
@@ -94,8 +102,12 @@ def test_scale(gpu_benchmark, bandwatch_device):
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment that has the wheel, built from this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """The bin folder of an environment that has the wheel."""
+    return install_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def install_wheel(folder: Path) -> Path:
+    """Build the wheel of this checkout, install it into an environment, return its bin folder."""
     subprocess.run(
         [
             sys.executable,
