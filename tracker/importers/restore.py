@@ -223,7 +223,7 @@ class _Restoring:
         if not _DIGEST.fullmatch(view.text("digest")):
             view.refuse("digest", "64 hexadecimal digits")
         _check_revision(view, most=_INT64 - 1)
-        run = parse_run(line["run"], where)
+        run = parse_run(line["run"], where, exported=True)
         document.check(run)
         prepared = self._verified(where, run, view.text("digest"), thinned=thinned is not None)
         if not self._done.identical and holds(self._connection, prepared, self._store.name):

@@ -24,6 +24,7 @@ from tracker.model import (
     Summary,
 )
 from tracker.record.dump import canonical
+from tracker.record.parse import settled
 from tracker.stats.summary import summarize
 
 UNSTATED = "unstated"
@@ -118,7 +119,7 @@ def case_of(kernel: str, tool: str, values: Mapping[str, object]) -> Case:
     own = {key: name_of(str(named.pop(key))) for key in _FIELDS if isinstance(named.get(key), str)}
     if len(named) > _PARAMETERS:
         named = {"values": scalar(dict(sorted(named.items())))}
-    return Case(
+    case = Case(
         kernel=name_of(kernel),
         implementation=own.get("implementation", tool),
         dtype=own.get("dtype", UNSTATED),
@@ -127,6 +128,7 @@ def case_of(kernel: str, tool: str, values: Mapping[str, object]) -> Case:
         cache=own.get("cache", UNSTATED),
         parameters={name_of(key): value for key, value in sorted(named.items())},
     )
+    return settled(case)
 
 
 def scalar(value: object) -> Scalar:

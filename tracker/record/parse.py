@@ -1,9 +1,10 @@
 """A record document as the project's types."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from tracker.errors import RecordError
 from tracker.model import (
@@ -22,7 +23,7 @@ from tracker.model import (
     Summary,
     Warn,
 )
-from tracker.record.strict import parse_json, read_limited
+from tracker.record.strict import parse_json, read_limited, shorten
 from tracker.record.validate import check_document
 
 Json = Mapping[str, Any]
@@ -47,11 +48,16 @@ def load_run(path: str | Path) -> Run:
     return parse_run(parse_json(read_limited(path), str(path)), str(path))
 
 
-def parse_run(data: object, name: str = "record") -> Run:
-    """Return the run of a record document: bytes of strict JSON, or already parsed."""
+def parse_run(data: object, name: str = "record", *, exported: bool = False) -> Run:
+    """Return the run of a record document: bytes of strict JSON, or already parsed.
+
+    Cases come as `settled` spells them; those of a run that a store `exported` stay as they are.
+    """
     document: Any = parse_json(data, name) if isinstance(data, bytes) else data
     check_document(document, "run", name)
     results = tuple(result_from(item) for item in document["results"])
+    if not exported:
+        results = tuple(map(_settled, results))
     refuse_twice(results, name)
     return Run(
         run_id=document["run_id"],
@@ -76,7 +82,7 @@ def parse_envelope(data: object, name: str = "envelope") -> Envelope:
     return Envelope(
         environment=environment_from(document["environment"]),
         device=Device(**document["device"]),
-        result=result_from(document["result"]),
+        result=_settled(result_from(document["result"])),
     )
 
 
@@ -115,6 +121,46 @@ def case_from(data: Json) -> Case:
     values["parameters"] = dict(values.get("parameters", {}))
     values["version"] = int(values.get("version", 1))
     return Case(**values)
+
+
+def settled(case: Case) -> Case:
+    """Return a case in the one spelling of its values: as JSON and Unicode tell them equal.
+
+    1.0 is 1, which some writers of JSON make of it, and a letter with an accent is one character
+    where there is one (NFC), as people cannot see which it was. Else one case would have two
+    histories.
+    """
+    texts = (case.kernel, case.implementation, case.dtype, case.alignment, case.cache)
+    values = (*texts, *case.parameters, *case.parameters.values())
+    if all(value is _spelled(value) for value in values):
+        return case
+    parameters = {_spelled(key): _spelled(value) for key, value in case.parameters.items()}
+    if len(parameters) != len(case.parameters):
+        raise RecordError(
+            f"cannot read the case {shorten(case.label, 200)}: two of its parameters have one name"
+        )
+    return replace(
+        case,
+        kernel=_spelled(case.kernel),
+        implementation=_spelled(case.implementation),
+        dtype=_spelled(case.dtype),
+        alignment=_spelled(case.alignment),
+        cache=_spelled(case.cache),
+        parameters=parameters,
+    )
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else normalize("NFC", value)
+    # Beyond 2**53 a float stands for several whole numbers.
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value
+
+
+def _settled(result: Result) -> Result:
+    case = settled(result.case)
+    return result if case is result.case else replace(result, case=case)
 
 
 def result_from(data: Json) -> Result:

@@ -70,7 +70,8 @@ def odd_results() -> tuple[Any, ...]:
             counters={"a": None, "b": "n/a", "c": 0.0},
             warnings=(Warn("clock", ODD), Warn("x", "")),
         ),
-        make_result(make_case("single", n=1), [1e-9]),
+        # As a store has it from before one spelling was chosen for such values.
+        make_result(make_case("single", n=1, parameters={"a\u030a": 1.0}), [1e-9]),
     )
 
 

@@ -24,6 +24,7 @@ from tracker.record import (
     write_run,
 )
 from tracker.record.parse import Envelope
+from tracker.store import Store
 from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run, sha
 
 
@@ -208,6 +209,64 @@ def test_the_order_of_parameters_is_no_part_of_a_case() -> None:
     data["results"][1] = copy.deepcopy(data["results"][0])
     data["results"][1]["case"]["parameters"] = {"b": 2, "a": 1}
     assert "results[1].case is that of results[0]" in refused(data)
+
+
+def fingerprint_of(**case: object) -> str:
+    data = document()
+    data["results"] = data["results"][:1]
+    data["results"][0]["case"] |= case
+    whole = parse_run(json.dumps(data).encode())
+    envelope = {"schema": 1, "kind": "result", "environment": data["environment"]}
+    alone = parse_envelope({**envelope, "device": data["device"], "result": data["results"][0]})
+    assert alone.result.case.fingerprint == whole.results[0].case.fingerprint
+    return whole.results[0].case.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"parameters": {"scale": 1}}, {"parameters": {"scale": 1.0}}),
+        ({"parameters": {"scale": 0}}, {"parameters": {"scale": -0.0}}),
+        ({"parameters": {"n": 4096}}, {"parameters": {"n": 4.096e3}}),
+        ({"kernel": "caf\u00e9"}, {"kernel": "cafe\u0301"}),
+        ({"parameters": {"\u00e5": "\u00e5"}}, {"parameters": {"a\u030a": "a\u030a"}}),
+    ],
+)
+def test_values_that_are_equal_are_one_case(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert fingerprint_of(**one) == fingerprint_of(**other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"parameters": {"scale": 1}}, {"parameters": {"scale": True}}),
+        ({"parameters": {"scale": 1}}, {"parameters": {"scale": "1"}}),
+        ({"parameters": {"scale": 1}}, {"parameters": {"scale": 1.0000000000000002}}),
+        ({"parameters": {"n": 2**53 + 1}}, {"parameters": {"n": 2.0**53}}),
+        ({"parameters": {"a": "b", "c": "d"}}, {"parameters": {"a": "b c=d"}}),
+        ({"kernel": "a/b", "implementation": "c"}, {"kernel": "a", "implementation": "b/c"}),
+        ({"kernel": "relu"}, {"kernel": "relu "}),
+        ({"kernel": "\u212b"}, {"kernel": "A"}),
+        ({"kernel": "x" * 200}, {"kernel": "x" * 199 + "y"}),
+        ({"shape": [1, 23]}, {"shape": [12, 3]}),
+        ({"version": 1}, {"version": 2}),
+    ],
+)
+def test_values_that_differ_are_two_cases(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert fingerprint_of(**one) != fingerprint_of(**other)
+
+
+def test_parameters_of_one_name_in_two_spellings_are_refused() -> None:
+    data = with_change("results.0.case.parameters", {"\u00e5": 1, "a\u030a": 2})
+    with pytest.raises(RecordError, match="two of its parameters have one name"):
+        parse_run(data)
+
+
+def test_a_name_that_grows_too_long_in_its_one_spelling_is_refused(store: Store) -> None:
+    # U+0958 has no composed form: NFC makes two characters of it.
+    run = parse_run(with_change("results.0.case.kernel", "\u0958" * 200))
+    with pytest.raises(RecordError, match="kernel"):
+        store.record(run)
 
 
 def test_a_sample_of_one_has_no_spread() -> None:
