@@ -100,6 +100,11 @@ def in_unit(value: Value, unit: str) -> str:
     return _four_digits(value * _SCALES[unit])
 
 
+def factor(unit: str) -> float:
+    """Return what a value in base units is multiplied by; raise KeyError for an unknown unit."""
+    return 100.0 if unit == "%" else _SCALES[unit]
+
+
 def _four_digits(value: float) -> str:
     """Return four significant digits, never in powers of ten from a thousandth to a million."""
     if value and not 1e-3 <= abs(value) < 1e6:
