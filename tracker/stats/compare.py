@@ -6,9 +6,9 @@ from math import ceil, exp, inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from tracker.stats.noise import Noise, learn
+from tracker.stats.student import quantile, tail
 from tracker.stats.summary import LogMedian, log_median
 
 Array = npt.NDArray[np.float64]
@@ -84,15 +84,12 @@ def _judge_shift(
     shift: float, error: float, noise: Noise, runs: tuple[int, int], confidence: float
 ) -> Comparison:
     degrees = noise.degrees if np.isfinite(noise.degrees) else 1e9
-    reach = float(stdtrit(degrees, (1 + confidence) / 2)) * error
-    if error > 0:
-        p_value = 2 * float(stdtr(degrees, -abs(shift) / error))
-    else:
-        p_value = 1.0 if shift == 0 else 0.0
+    reach = quantile(1 - (1 + confidence) / 2, degrees) * error
+    apart = abs(shift) / error if error > 0 else inf if shift else 0.0
     return Comparison(
         effect=exp(shift) - 1,
         interval=(exp(shift - reach) - 1, exp(shift + reach) - 1),
-        p_value=p_value,
+        p_value=2 * tail(apart, degrees),
         detectable=1 - exp(-reach),
         noise=noise,
         base_runs=runs[0],
@@ -110,7 +107,7 @@ def runs_to_decide(
     shift = abs(np.log1p(comparison.effect))
     if shift == 0:
         return None
-    reach = float(stdtrit(min(comparison.noise.degrees, 1e9), (1 + confidence) / 2))
+    reach = quantile(1 - (1 + confidence) / 2, min(comparison.noise.degrees, 1e9))
     room = (shift / (reach * comparison.noise.sigma)) ** 2 if comparison.noise.sigma else inf
     if both:
         needed = ceil(2 / room) - min(comparison.base_runs, comparison.head_runs)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 
 from tracker.model import VerdictKind
 from tracker.reasons import Reason, ReasonCode
@@ -26,6 +25,7 @@ from tracker.stats.remeasure import (
     repeat,
 )
 from tracker.stats.shift import GAP, SHORTEST_KNOWN, SHORTEST_LEVEL, WINDOWS, Shift, shifts
+from tracker.stats.student import normal_tail, quantile
 from tracker.units import percent
 
 # A single run that stands out this far, or a window this close to its bar, is worth another look.
@@ -242,7 +242,7 @@ class Monitor:
             (),
             effect,
             interval,
-            float(ndtr(-again.score)),
+            normal_tail(again.score),
             noise=standard.sigma / abs(standard.value),
             repeats=again.values,
         )
@@ -262,7 +262,7 @@ class Monitor:
     def _odd(self, shift: Shift, level: Level, text: str) -> MonitorVerdict:
         effect, interval = _effect(shift)
         why = Reason(ReasonCode.SUSPICIOUS, f"{text}: measure again, or wait for the next runs")
-        chance = float(ndtr(-shift.score[0]))
+        chance = normal_tail(float(shift.score[0]))
         return MonitorVerdict(
             VerdictKind.UNDECIDED,
             (why,),
@@ -282,7 +282,7 @@ class Monitor:
             kind = VerdictKind.UNDECIDED
             message = f"a slow drift of {percent(drifted, signed=True)} over {level.runs} runs"
             why = Reason(ReasonCode.DRIFT, f"{message}, no step")
-        chance = float(ndtr(-shift.score[0]))
+        chance = normal_tail(float(shift.score[0]))
         return MonitorVerdict(kind, (why,), effect, interval, chance, noise=_noise(level))
 
     def _start_of_change(self, shift: Shift, sign: int) -> int:
@@ -307,8 +307,8 @@ def _chance(score: float, margin: float) -> float:
 
     At the bar it is what the simulations show; beyond it falls as the normal tail does.
     """
-    bar = float(ndtr(-(score - margin)))
-    return _CALLED * float(ndtr(-score)) / bar if bar > 0 else 0.0
+    bar = normal_tail(score - margin)
+    return _CALLED * normal_tail(score) / bar if bar > 0 else 0.0
 
 
 def _undecided(reason: Reason) -> MonitorVerdict:
@@ -357,5 +357,5 @@ def _effect_of(values: Sequence[float], standard: Standard) -> tuple[float, tupl
 def _relative(
     shift: float, error: float, degrees: float, level: float
 ) -> tuple[float, tuple[float, float]]:
-    reach = float(stdtrit(degrees, 0.995)) * error
+    reach = quantile(1 - 0.995, degrees) * error
     return shift / level, ((shift - reach) / level, (shift + reach) / level)

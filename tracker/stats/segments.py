@@ -12,9 +12,9 @@ from itertools import pairwise
 from math import sqrt
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr
 
 from tracker.stats.level import Array, certain_correlation, inflation
+from tracker.stats.student import normal_tail
 
 # The score from which a change point is significant: 0.7 % of series without change show one.
 BAR = 3.5
@@ -94,7 +94,7 @@ def chance(score: float) -> float:
     Found by simulation on Gaussian series of 30 to 300 runs: at most as many places as this are
     independent of one another once the fee for short stretches is paid.
     """
-    return min(1.0, 15 * 2 * float(ndtr(-score)))
+    return min(1.0, 15 * 2 * normal_tail(score))
 
 
 def _sigma_of_steps(series: Array) -> float:
@@ -227,6 +227,9 @@ def _scores(series: Array, cuts: list[int]) -> list[float]:
     error = np.sqrt(variance[1:] * stretch[1:] + variance[:-1] * stretch[:-1]) + _TINY
     with np.errstate(over="ignore"):  # levels without any noise differ infinitely
         t = np.abs(np.diff(means)) / error
+    # Late, as in `tracker.stats.shift`.
+    from scipy.special import ndtri, stdtr
+
     scores = -ndtri(np.maximum(stdtr(max(degrees, 1), -t), _TINY))
     shorter = np.minimum(sizes[1:], sizes[:-1])
     # There are more places for short stretches than for long ones.

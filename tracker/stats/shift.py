@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtr
 
 from tracker.stats.level import Array, Expectation, Level, Mask, expect, fit, inflation
 
@@ -120,6 +119,9 @@ def bars(counted: Array, runs: int | npt.NDArray[np.intp], *, loss: bool) -> Arr
 
 def normal_score(t: Array, degrees: Array) -> Array:
     """Return the normal quantile that is as improbable as a t statistic."""
+    # Late: SciPy takes a tenth of a second to load, and only long series ask for it.
+    from scipy.special import ndtri, stdtr
+
     return np.asarray(-ndtri(np.maximum(stdtr(degrees, -t), _TINY)))
 
 

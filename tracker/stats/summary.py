@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracker.model import Summary
+from tracker.stats.student import symmetric_beta
 
 Array = npt.NDArray[np.float64]
 # Standard deviations of a Gaussian per interquartile range: 1 / (2 * 0.67449).
@@ -82,10 +83,7 @@ def _log_median(measurements: tuple[float, ...]) -> LogMedian:
 @lru_cache(maxsize=256)
 def _weights(n: int) -> Array:
     """Return the share of resamples whose median is each of `n` sorted values."""
-    # Late: to summarise a sample takes no SciPy, which is slow to load.
-    from scipy.special import betainc
-
-    edges = betainc((n + 1) / 2, (n + 1) / 2, np.linspace(0.0, 1.0, n + 1))
+    edges = symmetric_beta((n + 1) / 2, np.linspace(0.0, 1.0, n + 1))
     weights: Array = np.diff(edges)
     weights.flags.writeable = False
     return weights
