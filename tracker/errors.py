@@ -31,6 +31,10 @@ class StoreError(TrackerError):
     """A store that cannot be opened, read or written as asked."""
 
 
+class WriteError(TrackerError):
+    """A report or an export that cannot be written where it was to go."""
+
+
 class ConfigError(TrackerError):
     """A setting in pyproject.toml, the environment or a flag that has no valid meaning."""
 

@@ -1,13 +1,12 @@
 """`bandwatch export`: a store's content as a file for other tools, or whole."""
 
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from tracker.cli.options import note
+from tracker.cli.options import note, printing
 from tracker.config import STORE_VARIABLE, load_config
 from tracker.exporters import FORMATS, Scope, export
 from tracker.exporters.formats import BINARY, write_whole
@@ -62,9 +61,7 @@ def _tell(line: str) -> None:
 
 def _print(pieces: Iterable[bytes]) -> None:
     out = sys.stdout.buffer
-    try:
+    with printing():
         for piece in pieces:
             out.write(piece)
         out.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

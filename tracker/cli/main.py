@@ -133,9 +133,10 @@ def _fail(message: str, code: int, *, debug: bool) -> int:
     from tracker.config import redact
     from tracker.report.escape import plain
 
-    if debug:
-        traceback.print_exc()
     try:
+        if debug:
+            # What went wrong may name a store's address, whatever raised it.
+            sys.stderr.write(redact(traceback.format_exc()))
         sys.stderr.write(f"bandwatch: {plain(redact(message))}\n")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import click
 
 from tracker.config import STORE_VARIABLE, load_config
+from tracker.errors import WriteError
 from tracker.report.document import Document
 from tracker.report.formats import Format, write
 
@@ -43,13 +45,27 @@ def report_command(function: Callable[..., Document]) -> Callable[..., int]:
 
 def emit(document: Document, form: Format) -> int:
     """Print the report and return its exit code, which a reader that stops early cannot change."""
-    try:
+    with printing():
         write(document, form)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes standard output once more at exit; let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(document.exit_code)
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Let a reader of standard output stop early; raise WriteError where it cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        _write_no_more()
+    except OSError as error:
+        _write_no_more()
+        raise WriteError(f"cannot write to standard output: {error.strerror or error}") from error
+
+
+def _write_no_more() -> None:
+    # Python flushes standard output once more at exit; let that go nowhere.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def row_limit(form: Format, *, everything: bool) -> int | None:

@@ -1,6 +1,7 @@
 """The results of single runs for other trackers: Bencher, github-action-benchmark, Prometheus."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,10 +19,22 @@ def _timed(store: Store, run: RunInfo) -> Iterator[Result]:
             yield result
 
 
+def _named(results: Iterable[Result]) -> Iterator[tuple[str, Result]]:
+    """Yield results with names that no other has: the fingerprint too where two labels are one.
+
+    A label does not tell 1 from "1", nor one version of a benchmark from the next.
+    """
+    found = list(results)
+    labels = Counter(result.case.label for result in found)
+    for result in found:
+        label, key = result.case.label, result.case.fingerprint
+        yield (label if labels[label] == 1 else f"{label} {key}"), result
+
+
 def to_bencher(store: Store, run: RunInfo) -> Iterator[bytes]:
     """Yield Bencher Metric Format: latency in nanoseconds, bandwidth in bytes per second."""
     found: dict[str, Any] = {}
-    for result in _timed(store, run):
+    for name, result in _named(_timed(store, run)):
         summary = result.summary
         if summary is None:
             continue
@@ -38,7 +51,7 @@ def to_bencher(store: Store, run: RunInfo) -> Iterator[bytes]:
                 "lower_value": result.bytes_moved / summary.q3_s,
                 "upper_value": result.bytes_moved / summary.q1_s,
             }
-        found[result.case.label] = measures
+        found[name] = measures
     yield _json(found)
 
 
@@ -47,13 +60,13 @@ def to_github_action_benchmark(store: Store, run: RunInfo) -> Iterator[bytes]:
     yield _json(
         [
             {
-                "name": f"{result.case.label} on {run.gpu_model}",
+                "name": f"{name} on {run.gpu_model}",
                 "unit": "ns",
                 "value": summary.median_s * 1e9,
                 "range": f"± {(summary.q3_s - summary.q1_s) / 2 * 1e9:.6g}",
                 "extra": f"{summary.count} measurements, environment {run.environment_key}",
             }
-            for result in _timed(store, run)
+            for name, result in _named(_timed(store, run))
             if (summary := result.summary) is not None
         ]
     )

@@ -228,6 +228,38 @@ def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -
     assert (filled / "err").read_text() == ""
 
 
+@pytest.mark.parametrize("command", ["list", "check", "db info", "export --format jsonl"])
+def test_a_full_disk_under_standard_output_is_one_line(filled: Path, command: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracker", *command.split()],
+            cwd=filled,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == ("bandwatch: cannot write to standard output: No space left on device\n")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_traceback_does_not_tell_a_password(
+    bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "postgresql://ada:hunter2@127.0.0.1:1/x?password=hunter3"
+
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError(f"cannot reach {address}")
+
+    monkeypatch.setattr("tracker.store.Store.open", broken)
+    answer = bandwatch("--debug", "list", "--store", address)
+    assert answer.code == 5
+    assert "Traceback" in answer.err
+    assert "ValueError" in answer.err
+    assert "hunter" not in answer.err
+
+
 def test_main_takes_the_process_s_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["bandwatch", "--version"])
     assert main() == 0

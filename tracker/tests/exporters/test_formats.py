@@ -11,6 +11,7 @@ import pytest
 
 from tracker.errors import NotFoundError, RecordError, StoreError
 from tracker.exporters import Scope, export
+from tracker.exporters.formats import write_whole
 from tracker.exporters.tables import TABLE
 from tracker.model import Correctness, Status
 from tracker.store import Store
@@ -38,6 +39,12 @@ def filled(store: Store) -> Store:
 
 def text(store: Store, form: str, scope: Scope | None = None) -> str:
     return b"".join(export(store, form, scope or Scope(), None)).decode()
+
+
+def save(store: Store, form: str, path: Path) -> None:
+    pieces = export(store, form, Scope(), path)
+    if form != "parquet":
+        write_whole(pieces, path)
 
 
 def test_csv_names_units_and_keeps_full_precision(filled: Store) -> None:
@@ -80,6 +87,34 @@ def test_parquet_without_pyarrow_says_what_to_install(
         export(filled, "parquet", Scope(), tmp_path / "x.parquet")
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_device_or_a_pipe_is_written_itself_and_a_link_stays_one(
+    filled: Store, tmp_path: Path, form: str
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    device = Path("/dev/null").stat()
+    save(filled, form, Path("/dev/null"))
+    assert Path("/dev/null").stat().st_rdev == device.st_rdev
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to("target")
+    save(filled, form, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").stat().st_size > 1000
+    assert {path.name for path in tmp_path.iterdir()} >= {"link", "target"}
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("name", ["a-folder", "no/such/folder/x", "/dev/full"])
+def test_what_cannot_be_written_is_told_and_leaves_nothing(
+    filled: Store, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "a-folder").mkdir()
+    with pytest.raises(RecordError, match="cannot write"):
+        save(filled, "jsonl", tmp_path / name)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
 def test_parquet_needs_a_file(filled: Store) -> None:
     with pytest.raises(RecordError, match="--output"):
         export(filled, "parquet", Scope(), None)
@@ -101,6 +136,24 @@ def test_github_action_benchmark_gets_names_units_and_ranges(filled: Store) -> N
     assert found[0]["value"] == pytest.approx(1.3e5)
     assert found[0]["unit"] == "ns"
     assert "NVIDIA H200" in found[0]["name"]
+
+
+@pytest.mark.parametrize("form", ["bmf", "github-action-benchmark"])
+def test_cases_with_one_label_are_all_there(store: Store, form: str) -> None:
+    cases = (
+        make_case(parameters={"a": 1}),
+        make_case(parameters={"a": "1"}),
+        make_case(implementation="torch"),
+        make_case(version=2),
+        make_case("a/b", "c"),
+        make_case("a", "b/c"),
+    )
+    store.record(make_run(results=tuple(make_result(case) for case in cases)))
+    found = json.loads(text(store, form))
+    names = list(found) if isinstance(found, dict) else [item["name"] for item in found]
+    assert len(set(names)) == len(cases)
+    assert any(name.startswith("relu/torch float32 [67108864] cold") for name in names)
+    assert not any(cases[2].fingerprint in name for name in names)
 
 
 def test_openmetrics_is_well_formed(filled: Store) -> None:
