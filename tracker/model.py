@@ -291,16 +291,20 @@ class Result:
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes moved over the median time, in bytes per second."""
+        """Bytes moved over the median time, in bytes per second; None beyond what a float holds."""
         if self.summary is None or self.bytes_moved is None:
             return None
-        return self.bytes_moved / self.summary.median_s
+        return _finite(self.bytes_moved / self.summary.median_s)
 
     @property
     def copy_fraction(self) -> float | None:
         """Bandwidth over that of a same-size copy measured in the same run."""
         bandwidth, copy = self.bandwidth, self.peaks.copy_bytes_per_s
-        return bandwidth / copy if bandwidth is not None and copy else None
+        return _finite(bandwidth / copy) if bandwidth is not None and copy else None
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True)

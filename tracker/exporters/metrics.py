@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from tracker.model import Result, Status
@@ -13,9 +14,14 @@ from tracker.store import Store
 _TIMED = frozenset({Status.OK, Status.NOISY})
 
 
+# Longer than this is no time of a kernel, and its nanoseconds may be more than a float holds.
+_LONGEST_S = 1e12
+
+
 def _timed(store: Store, run: RunInfo) -> Iterator[Result]:
     for result in results(store, run, measurements=False):
-        if result.summary is not None and result.status in _TIMED:
+        summary = result.summary
+        if summary is not None and result.status in _TIMED and summary.max_s < _LONGEST_S:
             yield result
 
 
@@ -45,11 +51,11 @@ def to_bencher(store: Store, run: RunInfo) -> Iterator[bytes]:
                 "upper_value": summary.q3_s * 1e9,
             }
         }
-        if result.bytes_moved:
+        if result.bytes_moved and isfinite(highest := result.bytes_moved / summary.q1_s):
             measures["bandwidth"] = {
                 "value": result.bytes_moved / summary.median_s,
                 "lower_value": result.bytes_moved / summary.q3_s,
-                "upper_value": result.bytes_moved / summary.q1_s,
+                "upper_value": highest,
             }
         found[name] = measures
     yield _json(found)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -154,6 +155,29 @@ def test_cases_with_one_label_are_all_there(store: Store, form: str) -> None:
     assert len(set(names)) == len(cases)
     assert any(name.startswith("relu/torch float32 [67108864] cold") for name in names)
     assert not any(cases[2].fingerprint in name for name in names)
+
+
+@pytest.mark.parametrize("form", ["bmf", "github-action-benchmark", "openmetrics"])
+def test_times_beyond_reason_give_finite_numbers_or_none(store: Store, form: str) -> None:
+    tiny, huge = make_result(sample=[5e-324]), make_result(make_case("add"), [1.7e300])
+    store.record(make_run(results=(tiny, huge)))
+    found = text(store, form)
+    assert not re.search(r"\b(?:inf|nan|infinity)\b", found, re.IGNORECASE)
+    if form != "openmetrics":
+        assert len(json.loads(found)) == 1
+
+
+def test_a_parser_of_prometheus_reads_every_label_and_value(filled: Store) -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    families = {
+        family.name: family.samples
+        for family in parser.text_string_to_metric_families(text(filled, "openmetrics"))
+    }
+    (odd, plain) = families["bandwatch_median_seconds"]
+    assert odd.labels["alignment"] == 'in+1 "x"\n'
+    assert odd.value == 2e-4
+    assert plain.labels["kernel"] == "=cmd()"
+    assert len(families["bandwatch_results"]) == 2
 
 
 def test_openmetrics_is_well_formed(filled: Store) -> None:
