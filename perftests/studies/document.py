@@ -60,7 +60,7 @@ def write(done: Done, setting: Setting, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{done.study.name}-{slug(setting.model)}"
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    shown = _drawn(done, folder / f"{stem}.png")
+    shown = _drawn(done, folder / f"{stem}.png", _foot(setting, made))
     path = folder / f"{stem}.md"
     path.write_text(_markdown(done, setting, made, shown))
     document = {
@@ -118,12 +118,19 @@ def paragraphs(verdict: str) -> list[str]:
     return [f"**Verdict.** {first}", "", *(f"- {sentence}" for sentence in others)]
 
 
-def _drawn(done: Done, path: Path) -> str:
+def _foot(setting: Setting, made: str) -> str:
+    """Return what stands below the picture: GPU, date, command and versions."""
+    small = " (small)" if setting.small else ""
+    start = f"{setting.model}{small}, {made}, {setting.command} at commit {setting.commit}"
+    return f"{start}\n{versions(setting.facts['environment'])}"
+
+
+def _drawn(done: Done, path: Path, foot: str) -> str:
     """Draw the picture and return the Markdown that shows it, or why there is none."""
     if done.findings.draw is None:
         return "No picture: nothing was measured that could be drawn."
     try:
-        picture(done.findings.draw, path)
+        picture(done.findings.draw, path, told=foot)
     except Exception as error:  # noqa: BLE001 - the tables count without it
         path.unlink(missing_ok=True)
         return f"No picture: {reason_of(error)}."

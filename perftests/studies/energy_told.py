@@ -117,8 +117,8 @@ def drawing(rows: Sequence[Row], pairs: Sequence[Row]) -> Draw:
         )
         names = [f"{row['kernel']}\n{row['implementation']}".replace("_", "\n") for row in known]
         energies.set_xticks(list(at), names, fontsize=8)
-        energies.set_ylabel("J/GB; bars: two standard errors")
-        energies.set_title("Energy of a gigabyte: filled above idle, outlined the board's")
+        energies.set_ylabel("J/GB; lines: two standard errors")
+        energies.set_title("Of a gigabyte: filled above idle, outlined the board's")
         _draw_saved(saved, pairs)
 
     return draw
@@ -136,6 +136,7 @@ def _draw_saved(axes: Any, pairs: Sequence[Row]) -> None:
         axes.bar(places, heights, 0.25, color=LINES[k + 3], yerr=error, capsize=4, label=label)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.set_xticks(range(len(pairs)), [str(row["kernel"]).replace("_", "\n") for row in pairs])
-    axes.set_ylabel("% saved by the vector kernel (below 0: it costs more)")
+    axes.set_ylabel("%; below 0 it costs more; lines: two standard errors")
+    axes.set_title("Saved by the vector kernel")
     axes.margins(y=0.22)  # room for the legend above the bars
     axes.legend(fontsize=8, loc="upper left")

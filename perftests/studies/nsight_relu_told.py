@@ -165,11 +165,12 @@ def drawing(facts: Mapping[str, Row]) -> Draw:
                 at = [p + (k - 1.5) * 0.2 for p, m in enumerate(metrics) if m in known]
                 heights = [float(known[m]) for m in metrics if m in known]
                 bars = axes.bar(at, heights, 0.18, color=face, edgecolor=edge, label=name)
-                axes.bar_label(bars, fmt="%.0f", fontsize=8)
+                axes.bar_label(bars, fmt="%.0f", fontsize=7)
             labels = [fill(m.removesuffix(" %"), 11) for m in metrics]
             axes.set_xticks(range(len(metrics)), labels)
         parts[0].set_ylabel("%")
         parts[0].set_title("What the profiler says of ReLU")
+        parts[1].set_ylabel("number")
         parts[0].margins(y=0.25)
         parts[0].legend(ncols=2, fontsize=8, loc="upper left")
 

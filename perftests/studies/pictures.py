@@ -16,6 +16,8 @@ MARKS = ("o", "s", "^", "D", "v", "P")
 """A second signal beside the colour, in the order of LINES."""
 SIZE_IN = (8.6, 5.0)
 DPI = 130
+_FOOT = 0.055
+"""The part of the height that is left for what a picture says of itself."""
 _STYLE: Any = {
     "font.size": 9.5,
     "text.color": INK,
@@ -37,14 +39,21 @@ _STYLE: Any = {
 }
 
 
-def picture(draw: Draw, path: Path, size_in: tuple[float, float] = SIZE_IN) -> None:
-    """Draw into a new figure and write it as PNG; raise ImportError without matplotlib."""
+def picture(draw: Draw, path: Path, size_in: tuple[float, float] = SIZE_IN, told: str = "") -> None:
+    """Draw into a new figure and write it as PNG; raise ImportError without matplotlib.
+
+    `told` are one or two lines that stand below, so that a picture by itself says what it is of.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size_in, dpi=DPI, layout="constrained")
+        rect = (0, _FOOT, 1, 1 - _FOOT) if told else (0, 0, 1, 1)
+        figure = Figure(figsize=size_in, dpi=DPI, layout=ConstrainedLayoutEngine(rect=rect))
         FigureCanvasAgg(figure)
         draw(figure)
+        if told:
+            figure.text(0.99, 0.01, told, ha="right", va="bottom", fontsize=6.5, color=MUTED)
         figure.savefig(path, format="png", metadata={"Software": None})

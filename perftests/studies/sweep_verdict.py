@@ -228,8 +228,10 @@ def draw(rows: Sequence[Row], figure: Any) -> None:
         these = [r for r in rows if r["dtype"] == dtype and r["MiB"] == mib]
         _table(axis, these, best)
         axis.set_title(f"{dtype}, {mib} MiB: % of copy")
-    figure.supxlabel("16-byte loads a thread", fontsize=9)
-    figure.supylabel("threads a block", fontsize=9)
+    for row in axes:
+        row[0].set_ylabel("threads a block")
+    for axis in axes[-1]:
+        axis.set_xlabel("16-byte loads a thread; framed: best")
 
 
 def _table(axis: Any, rows: Sequence[Row], best: Row) -> None:

@@ -113,6 +113,24 @@ def test_a_study_of_the_hosts_pace_goes_before_a_profiler_can_slow_its_launches(
     assert said.index("zz: ") < said.index("sound: ")
 
 
+def test_a_picture_says_by_itself_what_it_is_of(run: Callable[..., int]) -> None:
+    figures: list[Any] = []
+
+    def drawn(scope: Scope) -> Findings:
+        def draw(figure: Any) -> None:
+            figures.append(figure)
+
+        return replace(sound(scope), draw=draw)
+
+    assert run("drawn", studies=(Study("drawn", "Drawn", "A claim.", drawn),)) == 0
+    (foot,) = figures[0].texts
+    first, second = foot.get_text().split("\n")
+    assert re.match(
+        r".+ \(small\), 20\d\d-.+, python -m perftests.studies drawn .*at commit ", first
+    )
+    assert "torch " in second
+
+
 def test_the_tracker_tells_a_run_of_studies_from_one_of_the_suite(
     run: Callable[..., int], tmp_path: Path
 ) -> None:
