@@ -49,7 +49,7 @@ def command(
     Example: bandwatch import run.json
     """
     del form
-    exported = [file for file in files if file.is_file() and is_export(file)]
+    exported = [file for file in files if is_export(file)]
     others = [file for file in files if file not in exported]
     hints = Hints(gpu, git.commit(commit, config.root) if commit else None, run_id)
     imported = read_files(others, source, hints)

@@ -7,9 +7,9 @@ import click
 
 from tracker.cli.options import report_command
 from tracker.config import Config, prepare_folder
-from tracker.errors import NotFoundError
 from tracker.model import Run
 from tracker.record import load_run, merge
+from tracker.record.strict import check_file
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 from tracker.store import RecordOutcome, Store
@@ -49,8 +49,7 @@ def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
     """Return the runs of `files`, shards merged; what was merged goes into `notes`."""
     shards: dict[str, list[Run]] = {}
     for file in files:
-        if not file.is_file():
-            raise NotFoundError(f"cannot read {file}: there is no such file; expected a run record")
+        check_file(file, "a run record")
         run = load_run(file)
         shards.setdefault(run.run_id, []).append(run)
     runs = []

@@ -1,6 +1,7 @@
 """Files of any known format as runs: each read, checked and named, shards put together."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tracker.importers.view import View
 from tracker.model import Run
 from tracker.record import merge, parse_json, parse_run, read_limited
 from tracker.record.dump import canonical, dump_device, dump_environment
+from tracker.record.strict import check_file
 from tracker.store import Store
 from tracker.store.prepare import check_run
 from tracker.store.schema import RunRow
@@ -72,12 +74,17 @@ def dated_as_held(store: Store, imported: Imported) -> tuple[Run, ...]:
 
 def _files(paths: Iterable[Path]) -> Iterable[Path]:
     for path in paths:
-        if path.is_dir():
-            yield from (p for p in sorted(path.rglob("*.json")) if p.name not in asv.BESIDE)
-        elif path.is_file():
+        if not os.path.isdir(path):  # noqa: PTH112 - a name that no file can have is told below
+            check_file(path, "results")
             yield path
-        else:
-            raise NotFoundError(f"cannot read {path}: there is no such file; expected results")
+            continue
+        found = [p for p in sorted(path.rglob("*.json")) if p.name not in asv.BESIDE]
+        found = [p for p in found if p.is_file()]
+        if not found:
+            raise NotFoundError(
+                f"cannot read {path}: no file in it ends in .json; expected a folder with results"
+            )
+        yield from found
 
 
 def _read(path: Path, form: str, hints: Hints) -> tuple[str, tuple[Run, ...]]:

@@ -5,6 +5,7 @@ Into a store that holds runs, or from an export of some runs only, what is new i
 recorded now.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -63,7 +64,8 @@ class Restored:
 
 def is_export(path: Path) -> bool:
     """Return whether a file is an exported store, in any of its forms."""
-    return _form_of(path) is not None
+    # Only of a file: to open a pipe would wait for its writer.
+    return os.path.isfile(path) and _form_of(path) is not None  # noqa: PTH113 - never raises
 
 
 def _form_of(path: Path) -> Callable[[Path], Iterator[Document]] | None:

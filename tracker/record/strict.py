@@ -2,13 +2,15 @@
 
 import json
 import re
+import stat
 from math import isfinite
 from pathlib import Path
 
-from tracker.errors import RecordError
+from tracker.errors import NotFoundError, RecordError
 
 MAX_BYTES = 32 * 1024 * 1024
 _INT64 = 1 << 63
+_GZIP = b"\x1f\x8b"
 # Text that no database can hold: an escaped NUL, or half of a surrogate pair.
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -16,6 +18,21 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 class _RefusedError(ValueError):
     """A value that JSON as we accept it cannot have."""
+
+
+def check_file(path: Path, expected: str) -> None:
+    """Raise unless `path` is a file that can be read to its end; a pipe may have none."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"cannot read {path}: there is no such file; expected {expected}"
+        ) from error
+    except OSError as error:
+        raise NotFoundError(f"cannot read {path}: {error.strerror or error}") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise NotFoundError(f"cannot read {path}: it is {kind}; expected {expected} in a file")
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -45,6 +62,10 @@ def parse_json(data: bytes, name: str, *, nan: bool = False) -> object:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if data.startswith(_GZIP):
+            raise RecordError(
+                f"cannot read {name}: gzip, not UTF-8; expected JSON: gunzip it first"
+            ) from error
         raise RecordError(
             f"cannot read {name}: byte {error.start} is not UTF-8; expected JSON in UTF-8"
         ) from error

@@ -1,6 +1,7 @@
 """Files that must not get in: each refused in one line that says where and what."""
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from tracker import queries
 from tracker.errors import NotFoundError, RecordError, StoreError
-from tracker.importers import dated_as_held, read_files
+from tracker.importers import dated_as_held, is_export, read_files
 from tracker.record import read_limited
 from tracker.store import Store
 from tracker.store.prepare import prepare
@@ -174,7 +175,7 @@ def test_another_encoding_is_refused(file: Path, document: dict[str, Any], encod
         (b'{"a": 1, "a": 2}', "duplicate key"),
         (b'{"a": "\\u0000", "benchmarks": []}', "holds NUL"),
         (b'{"a": "\\ud800", "benchmarks": []}', "surrogate"),
-        (b"\x1f\x8b\x08" + b"x" * 40, "not UTF-8"),
+        (b"\x1f\x8b\x08" + b"x" * 40, "gzip, not UTF-8"),
         (b"PK\x03\x04" + b"x" * 40, "not JSON"),
         (b"", "not JSON"),
     ],
@@ -258,6 +259,45 @@ def test_an_unknown_format_is_refused_with_those_that_are_known(file: Path) -> N
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no such file"):
         read_files([tmp_path / "none.json"])
+
+
+@pytest.fixture
+def odd_files(tmp_path: Path) -> Path:
+    """A folder of what may stand where a file is expected."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "machine.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "loop").symlink_to("loop")
+    return tmp_path
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("empty", "no file in it ends in .json"),
+        ("beside", "no file in it ends in .json"),
+        ("pipe.json", "it is a pipe or a device"),
+        ("/dev/zero", "it is a pipe or a device"),
+        ("nowhere", "there is no such file"),
+        ("loop", "symbolic links"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_what_is_no_file_with_results_is_told(odd_files: Path, name: str, told: str) -> None:
+    assert not is_export(odd_files / name)
+    with pytest.raises(NotFoundError, match=told) as caught:
+        read_files([odd_files / name])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_a_folder_is_passed_over(odd_files: Path) -> None:
+    write(odd_files / "pb.json", PYTEST_BENCHMARK)
+    (odd_files / "beside" / "machine.json").unlink()
+    assert len(read_files([odd_files]).runs) == 1
 
 
 def test_several_files_go_in_together_or_not_at_all(store: Store, tmp_path: Path) -> None:
