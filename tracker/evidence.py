@@ -200,7 +200,11 @@ def _runs(side: Side) -> list[_Run]:
 
 def _costs_of(metric: _Metric, runs: Iterable[_Run]) -> list[LogMedian]:
     """Return each run's log cost; how well it is known comes from the run's times."""
-    return [replace(run.median, value=log(value)) for run in runs if (value := metric.of_run(run))]
+    return [
+        LogMedian(log(value), run.median.error, run.median.spread, run.median.count)
+        for run in runs
+        if (value := metric.of_run(run))
+    ]
 
 
 def _time(run: _Run) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 
 from tracker.busy import busy, hold_back
 from tracker.errors import ExitCode
@@ -19,6 +20,7 @@ from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side, environment_difference
 from tracker.stats.noise import quietness
 from tracker.stats.shift import SHORTEST_LEVEL
+from tracker.stats.summary import see
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
@@ -98,11 +100,13 @@ def compare_runs(
     before = {result.case.fingerprint: result for result in results(store, base)}
     after = {result.case.fingerprint: result for result in results(store, head)}
     rule = f"run {base.run_id} ({_named(base)})"
-    pairs = [
-        _Pair(_side(before[key], base, rule), _side(result, head))
-        for key, result in after.items()
-        if key in before
-    ]
+    pairs = _looked_at(
+        [
+            _Pair(_side(before[key], base, rule), _side(result, head))
+            for key, result in after.items()
+            if key in before
+        ]
+    )
     settings = _Settings(thresholds, today, _quietness(head, pairs))
     judged = [settings.judged(p.base, p.head, p.head.result) for p in pairs]
     why = busy(list(before.values()), list(after.values()), head.environment.backend)
@@ -194,7 +198,9 @@ def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
 
 
 def _looked_at(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the pairs, their bases with what the histories say."""
+    """Return the pairs, their bases with what the histories say; samples are looked at together."""
+    both = chain.from_iterable((pair.base, pair.head) for pair in pairs)
+    see(run.measurements_s for side in both if side for run in side.runs if run.timed)
     sides = iter(with_pasts([pair.base for pair in pairs if pair.base is not None]))
     return [pair if pair.base is None else replace(pair, base=next(sides)) for pair in pairs]
 

@@ -130,10 +130,11 @@ def _why(result: Result) -> str:
 def remarks(base: Side, head: Side) -> Iterator[Reason]:
     """Yield what a reader must know of two fit sides."""
     for name, side in (("base", base), ("head", head)):
-        if len(set(side.result.measurements_s)) == 1:
+        sample = side.result.measurements_s
+        if sample and sample == sample[:1] * len(sample):
             yield Reason(
                 ReasonCode.ZERO_VARIANCE,
-                f"all {len(side.result.measurements_s)} measurements of {name} are equal: "
+                f"all {len(sample)} measurements of {name} are equal: "
                 "the timer is coarse or the times are made up",
             )
         if side.result.status is Status.NOISY:

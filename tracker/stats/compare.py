@@ -70,14 +70,13 @@ def compare_runs(
     The noise between runs is learned from the groups, with `noise` as the prior. `extra` is a
     further standard deviation (in logarithm) that no repetition removes, such as another board's.
     """
-    b, h = (np.array([m.value for m in side]) for side in (base, head))
-    learned = learn(noise, b, h)
+    runs = len(base), len(head)
+    # Two lone runs, as in most comparisons, teach nothing of the noise.
+    learned = noise if runs == (1, 1) else learn(noise, _values(base), _values(head))
     variance = (
-        learned.sigma**2 * (1 / b.size + 1 / h.size) + _within(base) + _within(head) + extra**2
+        learned.sigma**2 * (1 / runs[0] + 1 / runs[1]) + _within(base) + _within(head) + extra**2
     )
-    return _judge_shift(
-        centre(h) - centre(b), sqrt(variance), learned, (b.size, h.size), confidence
-    )
+    return _judge_shift(centre(head) - centre(base), sqrt(variance), learned, runs, confidence)
 
 
 def _judge_shift(
@@ -117,9 +116,13 @@ def runs_to_decide(
     return max(1, needed) if needed <= limit else None
 
 
-def centre(values: Array) -> float:
-    """Return the mean of one or more values; most sides are one run, which needs no NumPy."""
-    return float(values[0] if values.size == 1 else values.mean())
+def centre(side: Sequence[LogMedian]) -> float:
+    """Return the mean of one or more runs; most sides are one, which needs no NumPy."""
+    return side[0].value if len(side) == 1 else float(_values(side).mean())
+
+
+def _values(side: Sequence[LogMedian]) -> Array:
+    return np.array([run.value for run in side])
 
 
 def _within(side: Sequence[LogMedian]) -> float:

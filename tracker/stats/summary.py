@@ -1,8 +1,9 @@
 """What a sample says in a few numbers, and how well its median is known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from math import pi, sqrt
 
 import numpy as np
@@ -14,6 +15,8 @@ from tracker.stats.student import symmetric_beta
 Array = npt.NDArray[np.float64]
 # Standard deviations of a Gaussian per interquartile range: 1 / (2 * 0.67449).
 IQR_TO_SD = 0.741301
+# So many samples are remembered.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,11 @@ class LogMedian:
     error: float
     spread: float
     count: int
+
+
+# What was found of a sample, by its identity, which lasts while it stands here: a judgement asks
+# for the same few a dozen times, and to hash a hundred numbers would take longer than the answer.
+_seen: dict[int, tuple[tuple[float, ...], LogMedian]] = {}
 
 
 def summarize(measurements_s: Sequence[float]) -> Summary:
@@ -54,12 +62,29 @@ def log_median(measurements: Sequence[float]) -> LogMedian:
     Source: Maritz and Jarrett, A note on estimating the variance of the sample median, JASA 73
     (1978).
     """
-    return _log_median(tuple(measurements))
+    sample = measurements if isinstance(measurements, tuple) else tuple(measurements)
+    if (known := _seen.get(id(sample))) is not None:
+        return known[1]
+    (found,) = _remembered([sample], _checked(sample)[None])
+    return found
 
 
-def forget_samples() -> None:
-    """Forget what was found of samples, so that a benchmark finds it anew."""
-    _log_median.cache_clear()
+def see(samples: Iterable[tuple[float, ...]]) -> None:
+    """Look at many samples of positive numbers at once, so that `log_median` knows each."""
+    by_length: dict[int, list[tuple[float, ...]]] = {}
+    for sample in samples:
+        if id(sample) not in _seen:
+            by_length.setdefault(len(sample), []).append(sample)
+    for group in by_length.values():
+        _remembered(group, np.array(group))
+
+
+def _remembered(samples: Sequence[tuple[float, ...]], rows: Array) -> list[LogMedian]:
+    found = _log_medians(rows)
+    _seen.update((id(s), (s, median)) for s, median in zip(samples, found, strict=True))
+    for old in list(islice(_seen, max(0, len(_seen) - _REMEMBERED))):
+        _seen.pop(old, None)
+    return found
 
 
 def median_error(spread: float, count: int) -> float:
@@ -67,17 +92,18 @@ def median_error(spread: float, count: int) -> float:
     return sqrt(pi / 2 / max(1, count)) * spread
 
 
-# A judgement asks for the same few samples of each of a suite's cases a dozen times.
-@lru_cache(maxsize=4096)
-def _log_median(measurements: tuple[float, ...]) -> LogMedian:
-    logs = np.sort(np.log(_checked(measurements)))
-    n = logs.size
+def _log_medians(rows: Array) -> list[LogMedian]:
+    """Return what `log_median` says of each row; whatever stands beside it changes no bit."""
+    logs = np.sort(np.log(rows), axis=1)
+    n = logs.shape[1]
     weights = _weights(n)
-    centre = float(weights @ logs)
-    variance = float(weights @ (logs - centre) ** 2)
-    q1, median, q3 = (_quantile(logs, share) for share in (0.25, 0.5, 0.75))
-    error = float(np.hypot(np.sqrt(variance), _tick(logs) / np.sqrt(12.0)))
-    return LogMedian(median, error, (q3 - q1) * IQR_TO_SD, n)
+    centre = (logs * weights).sum(axis=1)
+    variance = ((logs - centre[:, None]) ** 2 * weights).sum(axis=1)
+    q1, median, q3 = (_quantiles(logs, share) for share in (0.25, 0.5, 0.75))
+    errors = np.hypot(np.sqrt(variance), _ticks(logs) / np.sqrt(12.0))
+    spreads = (q3 - q1) * IQR_TO_SD
+    columns = (median.tolist(), errors.tolist(), spreads.tolist())
+    return [LogMedian(*values, n) for values in zip(*columns, strict=True)]
 
 
 @lru_cache(maxsize=256)
@@ -89,22 +115,23 @@ def _weights(n: int) -> Array:
     return weights
 
 
-def _quantile(values: Array, share: float) -> float:
-    """Return what `np.quantile` does of sorted values, to the bit: that takes longer to ask."""
-    place = (values.size - 1) * share
+def _quantiles(rows: Array, share: float) -> Array:
+    """Return what `np.quantile` does of sorted rows, to the bit: that takes longer to ask."""
+    place = (rows.shape[1] - 1) * share
     below = int(place)
-    low, high = float(values[below]), float(values[min(below + 1, values.size - 1)])
+    low, high = rows[:, below], rows[:, min(below + 1, rows.shape[1] - 1)]
     part = place - below
-    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+    found: Array = high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+    return found
 
 
-def _tick(logs: Array) -> float:
-    """Return the step of a timer whose sorted readings repeat, 0 when they hardly ever do."""
-    steps = np.diff(logs)
-    steps = steps[steps > 0]
-    if steps.size < 1 or 2 * (steps.size + 1) > logs.size:
-        return 0.0
-    return float(steps.min())
+def _ticks(rows: Array) -> Array:
+    """Return the step of a timer whose sorted readings repeat, 0 where they hardly ever do."""
+    steps = np.diff(rows, axis=1)
+    moves = steps > 0
+    count = moves.sum(axis=1)
+    smallest = np.min(steps, axis=1, where=moves, initial=np.inf)
+    return np.where((count < 1) | (2 * (count + 1) > rows.shape[1]), 0.0, smallest)
 
 
 def _checked(measurements: Sequence[float]) -> Array:
