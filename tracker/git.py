@@ -126,7 +126,9 @@ def merge_base(one: str, other: str, path: str | Path = ".") -> str | None:
 
 def reachable(path: str | Path = ".") -> frozenset[str]:
     """Return every commit that some branch, tag, remote branch or the head reaches."""
-    return frozenset(_git(path, "rev-list", "--all", "HEAD").split())
+    # A stash, or what a rewrite of history put aside, is no place where work goes on.
+    aside = ("--exclude=refs/stash", "--exclude=refs/original/*")
+    return frozenset(_git(path, "rev-list", *aside, "--all", "HEAD").split())
 
 
 def is_shallow(path: str | Path = ".") -> bool:

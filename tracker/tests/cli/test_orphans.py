@@ -86,3 +86,14 @@ def test_another_projects_store_and_no_checkout_call_nothing_lost(
         assert [row["left_git"] for row in rows] == [None, None, None]
         if (squashed / ".git").exists():
             (squashed / ".git").rename(squashed / "no-more")
+
+
+def test_a_stash_brings_none_back(squashed: Path, bandwatch: Command) -> None:
+    run_git(squashed, "checkout", "--quiet", "--detach", "HEAD@{2}")
+    (squashed / "a").touch()
+    run_git(squashed, "add", "a")
+    run_git(squashed, "stash", "push", "--quiet")
+    run_git(squashed, "checkout", "--quiet", "-")
+    run_git(squashed, "update-ref", "refs/original/refs/heads/main", "refs/stash")
+    rows = rows_of(bandwatch("list", "--format", "json"), "runs")
+    assert [row["left_git"] for row in rows] == [True, True, False]
