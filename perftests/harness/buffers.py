@@ -7,6 +7,7 @@ correct kernel leaves there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ import torch
 from perftests.harness.errors import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from perftests.harness.workload import Inputs, Workload
 
@@ -47,7 +48,8 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
 class GuardedTensor:
     """One tensor with a guard zone on each side.
 
-    Shapes: `tensor` has the given shape, contiguous, `offset` elements from a 512-byte boundary.
+    Shapes: `tensor` has the given shape, contiguous, `offset` elements from a 512-byte boundary;
+    `raw` has all of its bytes, guard zones and all.
     """
 
     def __init__(
@@ -59,16 +61,26 @@ class GuardedTensor:
         offset: int = 0,
         guard: int = _GUARD_OUTPUT,
     ) -> None:
+        before = GUARD_BYTES + offset * dtype.itemsize
         size = prod(shape) * dtype.itemsize
-        total = size + offset * dtype.itemsize + 2 * GUARD_BYTES + 2 * ALIGNMENT_BYTES
-        raw = torch.empty(total, dtype=torch.uint8, device=device)
-        first = -raw.data_ptr() % ALIGNMENT_BYTES + GUARD_BYTES + offset * dtype.itemsize
-        self._front, self._back = raw[:first], raw[first + size :]
-        self._content = raw[first : first + size]
-        self._guard = guard
-        self.tensor = self._content.view(dtype).view(tuple(shape))
+        self._span = slice(before, before + size)
+        self._dtype, self._shape, self._guard = dtype, tuple(shape), guard
+        self.move_to(_aligned_rows(1, before + size + GUARD_BYTES, device)[0])
         _fill(self._front, guard)
         _fill(self._back, guard)
+
+    def move_to(self, raw: torch.Tensor) -> None:
+        """Lie in the memory of `raw` from now on, which is not written."""
+        self.raw = raw
+        self._front, self._back = raw[: self._span.start], raw[self._span.stop :]
+        self._content = raw[self._span]
+        self.tensor = self._content.view(self._dtype).view(self._shape)
+
+    def at(self, raw: torch.Tensor) -> GuardedTensor:
+        """Return the same tensor in the memory of `raw`, as long as this one's, not yet written."""
+        other = copy(self)
+        other.move_to(raw)
+        return other
 
     def poison(self, pattern: int) -> None:
         """Fill every byte of the tensor, on the current stream."""
@@ -94,6 +106,14 @@ class GuardedTensor:
                 far = zone.numel() - first if name == "before" else last + 1
                 return f"{changed} bytes {name} the tensor changed, up to {far} bytes away"
         return None
+
+
+def _aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:
+    """Return bytes of shape (count, size rounded up), each row on a 512-byte boundary."""
+    width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    raw = torch.empty(count * width + ALIGNMENT_BYTES, dtype=torch.uint8, device=device)
+    first = -raw.data_ptr() % ALIGNMENT_BYTES
+    return raw[first : first + count * width].view(count, width)
 
 
 def _fill(zone: torch.Tensor, pattern: int) -> None:
@@ -124,6 +144,11 @@ class BufferSet:
     output: GuardedTensor
 
     @property
+    def tensors(self) -> tuple[GuardedTensor, ...]:
+        """The inputs and the output, guarded."""
+        return (*self.inputs, self.output)
+
+    @property
     def input_tensors(self) -> Inputs:
         """The inputs as the callable gets them."""
         return tuple(buffer.tensor for buffer in self.inputs)
@@ -150,9 +175,7 @@ class BufferSet:
         output = self.output.tensor
         if output.device.type == "cpu":
             return self.trespass() is None and self.changed_input(values) is None
-        changed = [
-            zone for buffer in (*self.inputs, self.output) for zone in buffer.changed_zones()
-        ]
+        changed = [zone for buffer in self.tensors for zone in buffer.changed_zones()]
         for buffer, value in zip(self.inputs, values, strict=True):
             changed.append((bits(buffer.tensor) != bits(value.contiguous())).any())
         return not bool(torch.stack(changed).any().item())
@@ -167,8 +190,63 @@ class BufferSet:
         return None
 
 
-def allocate(workload: Workload, values: Inputs, count: int = 1) -> tuple[BufferSet, ...]:
-    """Return `count` sets of guarded buffers for the workload, on the values' device."""
+class BufferSets:
+    """A first buffer set, and others that hold the same at other places in memory.
+
+    What is written into the first is copied to the others as a whole, guard zones too: a launch
+    that leaves the same bits in all of them needs to be looked into in one.
+    """
+
+    def __init__(self, first: BufferSet, count: int = 1) -> None:
+        self.first = first
+        self._rows = [
+            _aligned_rows(count - 1, buffer.raw.numel(), buffer.raw.device)
+            for buffer in first.tensors
+        ]
+        self.others = tuple(self._other(index) for index in range(count - 1))
+        self._follow()
+
+    def _other(self, index: int) -> BufferSet:
+        *inputs, output = (
+            buffer.at(rows[index])
+            for buffer, rows in zip(self.first.tensors, self._rows, strict=True)
+        )
+        return BufferSet(tuple(inputs), output)
+
+    def __iter__(self) -> Iterator[BufferSet]:
+        return iter((self.first, *self.others))
+
+    def _follow(self) -> None:
+        if self.others:
+            for first, rows in self._pairs():
+                rows.copy_(first)
+
+    def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Give each tensor's bytes in the first set, and in the others, as words of 8 bytes."""
+        for buffer, rows in zip(self.first.tensors, self._rows, strict=True):
+            yield buffer.raw.view(torch.int64), rows.view(torch.int64)
+
+    def load(self, values: Inputs, poison: int) -> None:
+        """Put values into all inputs and poison all outputs, on the current stream."""
+        self.first.load(values)
+        self.first.output.poison(poison)
+        self._follow()
+
+    def poison(self, pattern: int) -> None:
+        """Fill every output, on the current stream."""
+        for buffers in self:
+            buffers.output.poison(pattern)
+
+    def same(self) -> bool:
+        """Whether the others hold the first's bits, guard zones too; asks the device once."""
+        if not self.others:
+            return True
+        differ = [(rows != first).any() for first, rows in self._pairs()]
+        return not bool(torch.stack(differ).any().item())
+
+
+def allocate(workload: Workload, values: Inputs) -> BufferSet:
+    """Return guarded buffers for the workload on the values' device; inputs are not yet loaded."""
     offsets = workload.input_offsets or (0,) * len(values)
     if len(offsets) != len(values):
         raise SettingError(
@@ -176,20 +254,14 @@ def allocate(workload: Workload, values: Inputs, count: int = 1) -> tuple[Buffer
             f"{len(values)} inputs; give one offset an input"
         )
     device = values[0].device
-    return tuple(
-        BufferSet(
-            tuple(
-                GuardedTensor(value.shape, value.dtype, device, offset=offset, guard=_GUARD_INPUT)
-                for value, offset in zip(values, offsets, strict=True)
-            ),
-            GuardedTensor(
-                workload.output_shape,
-                workload.output_dtype,
-                device,
-                offset=workload.output_offset,
-            ),
-        )
-        for _ in range(count)
+    return BufferSet(
+        tuple(
+            GuardedTensor(value.shape, value.dtype, device, offset=offset, guard=_GUARD_INPUT)
+            for value, offset in zip(values, offsets, strict=True)
+        ),
+        GuardedTensor(
+            workload.output_shape, workload.output_dtype, device, offset=workload.output_offset
+        ),
     )
 
 

@@ -162,14 +162,14 @@ def _cuda_candidates(
 def _copies(
     device: CudaDevice, addresses: list[list[int]], size: int
 ) -> dict[str, list[Callable[[], object]]]:
-    kernels = device.kernels
-    stream = torch.cuda.current_stream(device.device).cuda_stream
-    memcpy = device.runtime.memcpyAsync
+    kernels, memcpy = device.kernels, device.runtime.memcpyAsync
+
+    def by_driver(source: int, target: int) -> None:
+        stream = torch.cuda.current_stream(device.device).cuda_stream
+        memcpy(target, source, size, _DEVICE_TO_DEVICE, stream)
+
     return {
-        "driver": [
-            partial(memcpy, target, source, size, _DEVICE_TO_DEVICE, stream)
-            for source, target in addresses
-        ],
+        "driver": [partial(by_driver, source, target) for source, target in addresses],
         "kernel, 1 vector a thread": [
             partial(kernels.copy, source, target, size, vectors=1) for source, target in addresses
         ],

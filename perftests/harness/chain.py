@@ -17,6 +17,7 @@ from perftests.harness.buffers import (
     POISON_NAN,
     POISON_NUMBER,
     BufferSet,
+    BufferSets,
     allocate,
     footprint_bytes,
     same_bits,
@@ -28,7 +29,7 @@ from perftests.harness.record import Findings, envelope
 from perftests.harness.timing import time_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import torch
 
@@ -132,13 +133,13 @@ class _Chain:
             with self.bench.lock.shared():
                 first = self._first_links()
             with self.bench.lock.alone():
-                self._timed_links((first, *self._more_sets()))
+                self._timed_links(BufferSets(first, self._sets_wanted()))
         elif self.bench.settings.profile:
             with self.bench.lock.alone():
                 self._marked(self._first_links())
         else:
             with self.bench.lock.shared():
-                sets = (self._first_links(),)
+                sets = BufferSets(self._first_links())
                 self._fresh(sets, partial(self._launch_all, sets))
         self.found.correct = True
         if self.found.sample is None:
@@ -152,7 +153,7 @@ class _Chain:
 
     def _first_links(self) -> BufferSet:
         """Poison, run in stream order, compare, guard zones, inputs unchanged."""
-        (buffers,) = allocate(self.workload, self.truth.values)
+        buffers = allocate(self.workload, self.truth.values)
         buffers.load(self.truth.values)
         self._first_call(buffers)
         seen = self.bench.device.ordered(self._guarded(buffers), buffers)
@@ -163,7 +164,7 @@ class _Chain:
                 "the output is right only after waiting for the whole device: the work does not "
                 "run in the order of the launch stream; launch on the current stream",
             )
-        self._settle(Link.COMPARE, (buffers,), POISON_NAN)
+        self._settle(Link.COMPARE, BufferSets(buffers), POISON_NAN)
         return buffers
 
     def _is_right_in_the_end(self, buffers: BufferSet) -> bool:
@@ -177,26 +178,18 @@ class _Chain:
         self.bench.device.synchronize()
         return self._compare(buffers.output_tensor).passed
 
-    def _more_sets(self) -> tuple[BufferSet, ...]:
-        """Return the further buffer sets that the cache mode rotates through."""
-        device = self.bench.device
+    def _sets_wanted(self) -> int:
+        """Return how many buffer sets the launches of this cache mode go through."""
         size = max(1, footprint_bytes(self.workload, self.truth.values))
-        wanted = device.sets_needed(self.found.mode, size)
-        more = allocate(self.workload, self.truth.values, max(0, wanted - 1))
-        for buffers in more:
-            buffers.load(self.truth.values)
-        return more
+        return self.bench.device.sets_needed(self.found.mode, size)
 
-    def _timed_links(self, sets: Sequence[BufferSet]) -> None:
+    def _timed_links(self, sets: BufferSets) -> None:
         """Time, then compare what the timed loop left and what it makes of fresh inputs."""
         launches = [self._bare(buffers) for buffers in sets]
-
-        def poison() -> None:
-            for buffers in sets:
-                buffers.output.poison(POISON_NAN)
-
         try:
-            timed = time_workload(self.found, self.bench, launches, poison)
+            timed = time_workload(
+                self.found, self.bench, launches, partial(sets.poison, POISON_NAN)
+            )
             if self.bench.settings.energy:
                 median_s = float(median(timed.sample.seconds))
                 measure_energy(self.found, self.bench, launches, median_s)
@@ -208,38 +201,44 @@ class _Chain:
         self._fresh(sets, timed.once)
         timed.accept(self.found)
 
-    def _fresh(self, sets: Sequence[BufferSet], run: Callable[[], object]) -> None:
+    def _fresh(self, sets: BufferSets, run: Callable[[], object]) -> None:
         """Load other values into the same addresses, run as timed, compare again."""
         seed = self.bench.settings.seed + _FRESH_SEED
         self.truth = self.oracle.truth(self.workload, seed)
-        for buffers in sets:
-            buffers.load(self.truth.values)
-            buffers.output.poison(POISON_NUMBER)
+        sets.load(self.truth.values, POISON_NUMBER)
         try:
             run()
         except Exception as error:
             raise self._launch_error(error) from error
         self._settle(Link.FRESH, sets, POISON_NUMBER)
 
-    def _settle(self, link: Link, sets: Sequence[BufferSet], poison: int) -> None:
+    def _settle(self, link: Link, sets: BufferSets, poison: int) -> None:
         """Wait for the device and hold every set against the reference and its guard zones.
 
-        The first set is compared element by element; one that is bit for bit the same needs no
-        comparison of its own.
+        The first set is compared element by element; where the others hold the same bits, they need
+        no comparison of their own.
         """
         self.bench.device.synchronize()
-        right = None
-        for buffers in sets:
-            if not buffers.intact(self.truth.values):
-                self._refuse(buffers)
-            output = buffers.output_tensor
-            if right is not None and same_bits(output, right):
-                continue
-            outcome = self._compare(output)
-            self.found.comparisons.append(outcome)
-            if not outcome.passed:
-                raise ChainBrokenError(link, self._told(outcome, buffers, poison))
-            right = output
+        self._hold_against(link, sets.first, poison)
+        if sets.same():
+            return
+        right = sets.first.output_tensor
+        for buffers in sets.others:
+            self._hold_against(link, buffers, poison, right)
+
+    def _hold_against(
+        self, link: Link, buffers: BufferSet, poison: int, right: torch.Tensor | None = None
+    ) -> None:
+        """Raise the broken link of one set; an output with the bits of a right one is right."""
+        if not buffers.intact(self.truth.values):
+            self._refuse(buffers)
+        output = buffers.output_tensor
+        if right is not None and same_bits(output, right):
+            return
+        outcome = self._compare(output)
+        self.found.comparisons.append(outcome)
+        if not outcome.passed:
+            raise ChainBrokenError(link, self._told(outcome, buffers, poison))
 
     def _refuse(self, buffers: BufferSet) -> None:
         """Raise the broken link of a guard zone or an input that a launch changed."""
@@ -303,7 +302,7 @@ class _Chain:
 
         return launch
 
-    def _launch_all(self, sets: Sequence[BufferSet]) -> None:
+    def _launch_all(self, sets: BufferSets) -> None:
         for buffers in sets:
             self._bare(buffers)()
 

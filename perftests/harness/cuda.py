@@ -7,7 +7,7 @@ kernel that ignores the current stream cannot hide behind implicit ordering.
 from __future__ import annotations
 
 import ctypes
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -32,6 +32,10 @@ _ORDER_HOLD_NS = 300_000
 _FLUSHES_TIMED = 8
 _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
+_STREAMS = 8
+_PLACES = 8
+_PLACES_SHARE = 1 / 32
+"""Share of the device's memory that the buffer sets of a cold sample take at most."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ class CudaDevice:
         self.cache_bytes = int(self.properties.L2_cache_size)
         self.flush_bytes = ceil(_FLUSHED_CACHES * self.cache_bytes / (1 << 20)) << 20
         with torch.cuda.device(self.device), self.cupy.cuda.Device(index):
-            self._own = torch.cuda.Stream(self.device)
+            self._own, *turns = (torch.cuda.Stream(self.device) for _ in range(1 + _STREAMS))
+            self._turns = tuple(turns)
             self._flush_buffer = torch.ones(self.flush_bytes, dtype=torch.uint8, device=self.device)
             self.kernels = DeviceKernels()
             torch.cuda.synchronize(self.device)
@@ -78,12 +83,24 @@ class CudaDevice:
         current = torch.cuda.current_stream(self.device)
         is_default = current == torch.cuda.default_stream(self.device)
         chosen = self._own if is_default else current
-        with ExitStack() as stack:
-            stack.enter_context(torch.cuda.device(self.device))
-            stack.enter_context(self.cupy.cuda.Device(self.device.index))
-            stack.enter_context(torch.cuda.stream(chosen))
-            stack.enter_context(self._cupy_stream(chosen))
+        index = self.device.index
+        with torch.cuda.device(index), self.cupy.cuda.Device(index), self.on(chosen):
             yield chosen
+
+    @contextmanager
+    def on(self, stream: torch.cuda.Stream) -> Iterator[None]:
+        """Make a stream current for torch and CuPy, on the current device."""
+        with torch.cuda.stream(stream), self._cupy_stream(stream):
+            yield
+
+    def streams(self) -> tuple[torch.cuda.Stream, ...]:
+        """Return the streams whose turn it is to launch: several of ours, or the caller's alone.
+
+        A stream has a place on the device, as a buffer has, and each is up to 0.1 us faster or
+        slower than the next for as long as the process lives.
+        """
+        current = torch.cuda.current_stream(self.device)
+        return self._turns if current == self._own else (current,)
 
     def _cupy_stream(self, stream: torch.cuda.Stream) -> Any:
         """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
@@ -149,15 +166,17 @@ class CudaDevice:
 
         The output is poisoned while the stream is held: work that went to another stream is done
         by then and wiped out, or comes too late for the copy. Where the copy goes is made before:
-        an allocation waits for the device, and would give such work the time it lacks.
+        an allocation waits for the device, and would give such work the time it lacks. The stream
+        is another than that of the first call: who kept that one does not follow.
         """
         seen = torch.empty_like(buffers.output_tensor)
         self.synchronize()
-        self.kernels.spin(_ORDER_HOLD_NS)
-        buffers.output.poison(POISON_NAN)
-        launch()
-        seen.copy_(buffers.output_tensor)
-        self.synchronize()
+        with self.on(self.streams()[-1]):
+            self.kernels.spin(_ORDER_HOLD_NS)
+            buffers.output.poison(POISON_NAN)
+            launch()
+            seen.copy_(buffers.output_tensor)
+            self.synchronize()
         return seen
 
     def profiled(self, launch: Callable[[], object]) -> None:
@@ -175,8 +194,15 @@ class CudaDevice:
         return GraphRunner(self, mode, launches)
 
     def sets_needed(self, mode: str, set_bytes: int) -> int:
-        """Return how many buffer sets a mode rotates through: over five L2 sizes when rotated."""
-        return 5 * self.cache_bytes // set_bytes + 2 if mode == "rotated" else 1
+        """Return how many buffer sets the launches of a mode go through.
+
+        Rotated: over five L2 sizes. Cold: several places in memory, for one place is a few tenths
+        of a microsecond faster or slower than another.
+        """
+        if mode == "rotated":
+            return 5 * self.cache_bytes // set_bytes + 2
+        room = int(_PLACES_SHARE * self.properties.total_memory)
+        return max(1, min(_PLACES, room // set_bytes)) if mode == "cold" else 1
 
 
 def first_line(error: BaseException) -> str:

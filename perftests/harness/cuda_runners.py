@@ -8,6 +8,7 @@ already fired when the launch is enqueued, that launch is dropped and counted.
 from __future__ import annotations
 
 import time
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,6 +99,10 @@ class ColdRunner:
 
     While the device flushes, the host enqueues a hold, the launch between its events and the next
     flush. Then it lets go and waits for the launch: nothing else happens when the flush is done.
+
+    Buffer sets take turns by launch, streams by batch: a process places both where they stay a
+    little faster or slower than elsewhere, and a sample from several differs less from the next
+    process's.
     """
 
     timer = "cuda_event_cold_held"
@@ -109,15 +114,29 @@ class ColdRunner:
         self._hold = device.hold
         self._turn = 0
         self._resets = True
+        self._streams = cycle(self._known_streams())
+
+    def _known_streams(self) -> tuple[torch.cuda.Stream, ...]:
+        """Return the streams, each launched on once: some libraries keep memory for each."""
+        streams = self._device.streams()
+        for stream in streams:
+            with self._device.on(stream):
+                self._launches[0]()
+                self._device.synchronize()
+        return streams
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
+        stream = next(self._streams)
+        self._device.synchronize()
+        with self._device.on(stream):
+            return self._batch(count, stream)
+
+    def _batch(self, count: int, stream: torch.cuda.Stream) -> Batch:
         device = self._device
-        stream = torch.cuda.current_stream(device.device)
         pairs = self._pairs.take(count)
         self._resets = device.may_persist()
         late = []
-        device.synchronize()
         self._flush(stream)
         for index, pair in enumerate(pairs):
             late.append(self._held(pair, index, stream, flush=index + 1 < count))

@@ -2,7 +2,8 @@
 
 Run as `python -m perftests.studies.nvbench_peer OUT.json MIB...`: nvbench wants a process of its
 own, and ours measures in the same one before it, since every process shifts its times by some
-0.1 us. It prints our answers and the wall time of each of nvbench's; the JSON is nvbench's.
+0.1 us. Launches go through as many places in memory here as there; nvbench has one stream. It
+prints our answers and the wall time of each of nvbench's; the JSON is nvbench's.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from perftests.harness.session import Session
 
 _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
 _WALL_MARK = "wall_s="
@@ -85,22 +89,27 @@ def read(
 
 def main(path: str, sizes_mib: Sequence[int]) -> None:
     """Measure in this process: ours, then nvbench with its own defaults, cold samples only."""
+    import torch
     from cuda import bench
 
-    print(f"{_OWN_MARK}{json.dumps(_ours(sizes_mib))}", flush=True)
+    from perftests.studies.timed import new_session
+
+    session = new_session()
+    print(f"{_OWN_MARK}{json.dumps(_ours(session, sizes_mib))}", flush=True)
+    device = session.bench(torch.device("cuda", 0)).device
     for mib in sizes_mib:
-        bench.register(_benchmark(mib))
+        bench.register(_benchmark(mib, device.sets_needed("cold", 2 * mib << 20)))
     bench.run_all_benchmarks([sys.argv[0], "--json", path])
 
 
-def _ours(sizes_mib: Sequence[int]) -> dict[int, dict[str, Any]]:
+def _ours(session: Session, sizes_mib: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return what our harness finds, the yardsticks (copies, empty launch) made before.
 
     A suite shares those; nvbench has none.
     """
-    from perftests.studies.timed import measured, new_session
+    from perftests.studies.timed import measured
 
-    session, found = new_session(), {}
+    found = {}
     for mib in sizes_mib:
         measured(session, mib)
         outcome = measured(session, mib)
@@ -116,19 +125,21 @@ def _ours(sizes_mib: Sequence[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _benchmark(mib: int) -> Callable[[Any], None]:
+def _benchmark(mib: int, count: int) -> Callable[[Any], None]:
+    """Return nvbench's benchmark at a size, whose launches go through `count` places in memory."""
     import torch
 
     from perftests.studies.relu import relu_of_torch, relu_workload
 
     inputs = relu_workload(mib).make_inputs(1)
-    out = torch.empty_like(inputs[0])
+    places = [((inputs[0].clone(),), torch.empty_like(inputs[0])) for _ in range(count)]
+    turns = cycle(places)
 
     def relu(state: Any) -> None:
         def launch(given: Any) -> None:
             handle = given.get_stream().addressof()
             with torch.cuda.stream(torch.cuda.ExternalStream(handle)):
-                relu_of_torch(inputs, out)
+                relu_of_torch(*next(turns))
 
         began = time.perf_counter()
         state.exec(launch, batched=False)

@@ -8,7 +8,7 @@ from perftests.studies.tables import Row, Section
 from perftests.studies.timed import measured, new_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from perftests.harness.session import Session
 
@@ -19,12 +19,15 @@ _REPEATS = 5
 
 
 def overhead(sizes_mib: Sequence[int]) -> Section:
-    """Compare a case's wall time with the GPU's part of it, checks included, yardsticks made."""
+    """Compare a case's wall time with the GPU's part of it, checks included, yardsticks made.
+
+    The profiler comes last: once it has looked, launches take longer for as long as the process
+    lives.
+    """
     session, brief = new_session(), new_session(_BRIEF_SAMPLES)
+    spent = {mib: _walls(session, mib) for mib in sizes_mib}
     rows: list[Row] = []
-    for mib in sizes_mib:
-        measured(session, mib)
-        walls = _sum([measured(session, mib).walls for _ in range(_REPEATS)])
+    for mib, walls in spent.items():
         checking = _REPEATS * _gpu_seconds_of_checks(brief, mib)
         wall, working = walls["total"], walls["busy"] + checking
         rows.append(
@@ -47,7 +50,10 @@ def overhead(sizes_mib: Sequence[int]) -> Section:
     return Section("Overhead", how, rows)
 
 
-def _sum(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _walls(session: Session, mib: int) -> dict[str, float]:
+    """Return where the wall time of some repeats went, in seconds."""
+    measured(session, mib)
+    each = [measured(session, mib).walls for _ in range(_REPEATS)]
     return {name: sum(walls[name] for walls in each) for name in each[0]}
 
 

@@ -154,7 +154,7 @@ def _placed(work: Workload, session: Session) -> tuple[Inputs, torch.Tensor]:
     from perftests.harness.buffers import allocate
 
     values = session.oracle.truth(work, session.settings.seed).values
-    (buffers,) = allocate(work, values)
+    buffers = allocate(work, values)
     buffers.load(values)
     return buffers.input_tensors, buffers.output_tensor
 

@@ -63,7 +63,10 @@ def agreement() -> Section:
                 "stopped": own.stopped,
             }
         )
-    how = "torch ReLU, fp32, cold, medians; ours first, then nvbench, in one process"
+    how = (
+        "torch ReLU, fp32, cold, medians; ours first, then nvbench, in one process, through as "
+        "many places in memory"
+    )
     return Section("Agreement with nvbench", how, rows)
 
 

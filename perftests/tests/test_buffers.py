@@ -9,6 +9,7 @@ from perftests.harness.buffers import (
     GUARD_BYTES,
     POISON_NAN,
     POISON_NUMBER,
+    BufferSets,
     GuardedTensor,
     allocate,
 )
@@ -65,8 +66,9 @@ def test_untouched_elements_are_counted() -> None:
 def test_sets_hold_the_values_at_the_workloads_offsets() -> None:
     workload = relu_workload(n=9, input_offsets=(1,), output_offset=3)
     values = workload.make_inputs(1)
-    first, second = allocate(workload, values, 2)
-    first.load(values)
+    sets = BufferSets(allocate(workload, values), 2)
+    sets.load(values, POISON_NAN)
+    first, second = sets
     assert torch.equal(first.input_tensors[0], values[0])
     assert first.input_tensors[0].data_ptr() % 16 == 4
     assert second.output_tensor.data_ptr() % 16 == 12
@@ -84,7 +86,7 @@ def test_offsets_must_match_the_inputs() -> None:
 def test_one_question_finds_what_the_detailed_ones_name() -> None:
     workload = relu_workload(n=5)
     values = workload.make_inputs(1)
-    (buffers,) = allocate(workload, values)
+    buffers = allocate(workload, values)
     buffers.load(values)
     zones = [zone for b in (*buffers.inputs, buffers.output) for zone in b.changed_zones()]
     assert [bool(zone) for zone in zones] == [False] * 4
@@ -98,3 +100,39 @@ def test_one_question_finds_what_the_detailed_ones_name() -> None:
     out.as_strided((1,), (1,), out.storage_offset() + 5).fill_(1.0)
     assert not buffers.intact(values)
     assert [bool(zone) for zone in buffers.output.changed_zones()] == [False, True]
+
+
+SPOILT = {
+    "an input": lambda buffers: buffers.inputs[0].tensor[3:4],
+    "the output": lambda buffers: buffers.output.tensor[8:],
+    "the zone before an input": lambda buffers: buffers.inputs[0].raw[GUARD_BYTES - 1 :][:1],
+    "the last byte behind the output": lambda buffers: buffers.output.raw[-1:],
+}
+
+
+@pytest.mark.parametrize("where", SPOILT)
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_set_that_differs_anywhere_from_the_first_is_seen(which: int, where: str) -> None:
+    workload = relu_workload(n=9, input_offsets=(1,), output_offset=3)
+    values = workload.make_inputs(1)
+    sets = BufferSets(allocate(workload, values), 3)
+    sets.load(values, POISON_NUMBER)
+    assert sets.same()
+    assert [buffers.intact(values) for buffers in sets] == [True] * 3
+    assert [buffers.output.untouched(POISON_NUMBER) for buffers in sets] == [9] * 3
+    spoilt = SPOILT[where](list(sets)[which])
+    spoilt.fill_(77)
+    assert not sets.same()
+    sets.load(values, POISON_NAN)
+    assert sets.same(), "loading writes guard zones anew"
+
+
+def test_no_two_sets_share_memory() -> None:
+    workload = relu_workload(n=4099)
+    sets = BufferSets(allocate(workload, workload.make_inputs(1)), 4)
+    raws = sorted(
+        (buffer.raw.data_ptr(), buffer.raw.numel()) for each in sets for buffer in each.tensors
+    )
+    assert len(raws) == 8
+    ends = [start + size for start, size in raws]
+    assert all(end <= start for end, (start, _) in zip(ends, raws[1:], strict=False))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
 import torch
@@ -15,6 +16,8 @@ from perftests.harness.cuda_runners import ColdRunner, Hold
 from perftests.tests import fake_cuda
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from perftests.harness.cuda import CudaDevice
 
 
@@ -76,6 +79,13 @@ def test_a_hold_that_nobody_releases_ends_by_itself() -> None:
     assert device.ended == [False]
 
 
+class Named(NamedTuple):
+    """A stream, told from others by its name."""
+
+    name: str
+    cuda_stream: int = 7
+
+
 class Scene:
     """A device that writes down what a batch asks of it, and whose events end as `late` says."""
 
@@ -85,6 +95,17 @@ class Scene:
         self.device, self.flush_s = torch.device("cpu"), 1e-3
         self.pairs: Any = self
         self.hold: Any = self
+        self.known: list[Any] = [Named("one")]
+        self.now: Any = None
+
+    def streams(self) -> list[Any]:
+        return self.known
+
+    @contextmanager
+    def on(self, stream: Any) -> Iterator[None]:
+        self.now = stream
+        yield
+        self.now = None
 
     def take(self, count: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
         return [(("start", index), ("stop", index)) for index in range(count)]
@@ -126,10 +147,11 @@ def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
         return name == "stop" or index in scene.late
 
     fake_cuda.install(monkeypatch)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: type("S", (), {"cuda_stream": 7}))
     monkeypatch.setattr(cuda_runners, "_record", lambda event, _: scene.said.append(event[0]))
     monkeypatch.setattr(cuda_runners, "_query", query)
-    return ColdRunner(cast("CudaDevice", scene), [scene.launch]).batch(count)
+    runner = ColdRunner(cast("CudaDevice", scene), [scene.launch])
+    scene.said.clear()
+    return runner.batch(count)
 
 
 def test_each_launch_is_flushed_for_and_released_once_all_of_it_is_enqueued(
@@ -164,12 +186,33 @@ def test_a_launch_that_its_hold_did_not_wait_for_is_dropped_and_counted(
 
 
 def test_a_launch_that_raises_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(persists=False)
+    scene, calls = Scene(persists=False), []
 
     def broken() -> None:
-        raise RuntimeError("no such kernel")
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no such kernel")
 
     monkeypatch.setattr(scene, "launch", broken)
     with pytest.raises(RuntimeError, match="no such kernel"):
         batch_of(scene, monkeypatch, 1)
     assert scene.said[-1] == "release"
+
+
+def test_launches_take_turns_by_launch_and_streams_by_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch_of(scene := Scene(persists=False), monkeypatch, 1)
+    scene.known = [Named(name) for name in ("s0", "s1", "s2")]
+    seen: list[tuple[str, Any]] = []
+
+    def named(name: str) -> Callable[[], None]:
+        return lambda: seen.append((name, scene.now.name))
+
+    runner = ColdRunner(cast("CudaDevice", scene), [named("a"), named("b")])
+    assert seen == [("a", "s0"), ("a", "s1"), ("a", "s2")], "each stream is made known first"
+    seen.clear()
+    for _ in range(4):
+        runner.batch(3)
+    assert [name for name, _ in seen] == ["a", "b"] * 6
+    assert [stream for _, stream in seen] == [s for s in ("s0", "s1", "s2", "s0") for _ in range(3)]

@@ -101,6 +101,76 @@ def test_work_on_the_default_stream_is_refused(quick_session: Session, gpu: str)
     refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
 
 
+def test_work_on_the_stream_of_its_first_call_is_refused(quick_session: Session, gpu: str) -> None:
+    """Right on one stream for ever: timed on the next, it would show an empty launch."""
+    kept: list[torch.cuda.Stream] = []
+
+    def on_its_first_stream(inputs: Inputs, out: torch.Tensor) -> None:
+        kept.append(torch.cuda.current_stream())
+        with torch.cuda.stream(kept[0]):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(on_its_first_stream, n=1 << 20, device=gpu), quick_session)
+    refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
+
+
+def test_a_sample_takes_its_launches_from_several_streams_and_places(
+    quick_session: Session, gpu: str
+) -> None:
+    streams, places = set(), set()
+
+    def noted(inputs: Inputs, out: torch.Tensor) -> None:
+        streams.add(torch.cuda.current_stream().cuda_stream)
+        places.add(out.data_ptr())
+        workloads.relu_of_torch(inputs, out)
+
+    assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
+    assert (len(streams), len(places)) == (9, 8), "one more stream makes the first call"
+
+
+def test_on_a_callers_own_stream_all_launches_stay_on_it(quick_session: Session, gpu: str) -> None:
+    own, seen = torch.cuda.Stream(), set()
+
+    def noted(inputs: Inputs, out: torch.Tensor) -> None:
+        seen.add(torch.cuda.current_stream())
+        workloads.relu_of_torch(inputs, out)
+
+    with torch.cuda.stream(own):
+        assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
+    assert seen == {own}
+
+
+def test_buffer_sets_of_a_cold_sample_fit_the_device(quick_session: Session, gpu: str) -> None:
+    device = quick_session.bench(torch.device(gpu)).device
+    total = torch.cuda.get_device_properties(0).total_memory
+    assert device.sets_needed("cold", 1 << 20) == 8
+    assert device.sets_needed("cold", total // 2) == 1
+    assert device.sets_needed("cold", total // 100) * (total // 100) <= total // 32
+    assert device.sets_needed("hot", 1 << 20) == 1
+
+
+@pytest.mark.parametrize("link", [Link.TIMED, Link.GUARD])
+def test_a_fault_at_one_place_in_memory_alone_is_refused(
+    link: Link, quick_session: Session, gpu: str
+) -> None:
+    places: list[int] = []
+
+    def wrong_at_one(inputs: Inputs, out: torch.Tensor) -> None:
+        if out.data_ptr() not in places:
+            places.append(out.data_ptr())
+        workloads.relu_of_torch(inputs, out)
+        if places.index(out.data_ptr()) == 5:
+            if link is Link.TIMED:
+                out[-1:].fill_(3.0)
+            else:
+                out.as_strided((1,), (1,), out.storage_offset() + out.numel()).fill_(3.0)
+
+    outcome = measure(relu_workload(wrong_at_one, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link is link
+    assert outcome.seconds == []
+
+
 @pytest.mark.parametrize("n", [5003, 1 << 26])
 def test_work_forked_and_not_joined_is_refused_by_order_or_by_time(
     n: int, quick_session: Session, gpu: str

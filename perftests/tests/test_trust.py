@@ -19,25 +19,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_spread_is_the_range_over_the_median_and_a_copy_can_share_it() -> None:
+def test_a_spread_is_the_standard_deviation_over_processes_and_a_copy_can_share_it() -> None:
     found = [
         {
             "256": {
                 "median_s": s * 1e-6,
+                "plain_s": (100 + 3 * (s - 100)) * 1e-6,
                 "copy": 4e6 / s,
                 "cycles": 198e3,
-                "midmean_s": s * 1e-6,
-                "empty_s": s * 1e-6 - 97e-6,
             }
         }
         for s in (100.0, 100.1, 99.9, 100.0)
     ]
     (only,) = rows(found, [256])
-    assert only["spread"] == pytest.approx(0.002)
+    assert only["spread"] == pytest.approx((0.02 / 3) ** 0.5 / 100)
+    assert only["by plain events"] == pytest.approx(3 * (0.02 / 3) ** 0.5 / 100)
     assert only["largest - smallest ns"] == pytest.approx(200)
-    assert only["spread of copy fraction"] == pytest.approx(0)
-    assert only["spread in cycles"] == 0
-    assert only["spread beyond empty"] == pytest.approx(0)
+    assert only["of the copy fraction"] == pytest.approx(0)
+    assert only["in cycles"] == 0
     assert only["each process, ns"] == "+0 +100 -100 +0"
     assert only["reached"] is False
 
