@@ -176,7 +176,8 @@ def _resolve(text: str, source: str, base: Path) -> StoreChoice:
     url = _parse(text, source)
     file = file_of(url)
     if file is not None:
-        url = url.set(database=str((base / file.expanduser()).resolve()))
+        # Not rendered as a URL, which would quote characters that a file's name may hold.
+        return StoreChoice(f"sqlite:///{(base / file.expanduser()).resolve()}", source)
     return StoreChoice(url.render_as_string(hide_password=False), source)
 
 

@@ -1,6 +1,7 @@
 """`bandwatch db`: keep a store: its state, copies, backups, checks, pruning, upgrades."""
 
 import time
+from math import isfinite
 from pathlib import Path
 
 import click
@@ -200,7 +201,7 @@ def prune(
     Example: bandwatch db prune --older-than 365
     """
     del form
-    if older_than < 0:
+    if not isfinite(older_than) or older_than < 0:
         raise StoreError(f"cannot prune: --older-than is {older_than}; expected 0 or more days")
     with Store.open(config.store.url, read_only=not apply) as store:
         found = prune_store(

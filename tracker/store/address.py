@@ -9,6 +9,9 @@ from sqlalchemy.exc import ArgumentError
 from tracker.errors import StoreError
 
 EXPECTED = "expected sqlite:///FILE, a file's path, or postgresql://USER@HOST/DATABASE"
+_FILE = "sqlite:///"
+# A URL with too few slashes, or the words that libpq takes.
+_SERVERS = re.compile(r"^\s*postgres(ql)?:|\b(host|dbname|user|password)\s*=", re.IGNORECASE)
 _SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
 _DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
@@ -18,7 +21,14 @@ def parse_address(text: str) -> URL:
     if not text.strip():
         raise StoreError(f"cannot open a store: no address given; {EXPECTED}")
     if "://" not in text:
+        _refuse_no_path(text)
         return URL.create("sqlite", database=text)
+    if text.startswith(_FILE):
+        # A file's name may hold what ends the path of a URL.
+        database = text.removeprefix(_FILE)
+        if database in {"", ":memory:"}:
+            raise StoreError(f"cannot open the store {text}: it has no file; {EXPECTED}")
+        return URL.create("sqlite", database=database)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
@@ -30,9 +40,21 @@ def parse_address(text: str) -> URL:
         )
     if url.drivername == "sqlite" and (url.database or ":memory:") == ":memory:":
         raise StoreError(f"cannot open the store {shown(url)}: it has no file; {EXPECTED}")
+    if "@" in (url.host or ""):
+        # The rest of the password would be taken for the host, and be shown as such.
+        raise StoreError(
+            f"cannot open the store {hide(text)}: its password holds an @; write it as %40; "
+            f"{EXPECTED}"
+        )
     if url.drivername != "sqlite" and not url.database:
         raise StoreError(f"cannot open the store {shown(url)}: it names no database; {EXPECTED}")
     return url
+
+
+def _refuse_no_path(text: str) -> None:
+    """Raise StoreError for what is meant as a server's address and would be taken for a file."""
+    if _SERVERS.search(text):
+        raise StoreError(f"cannot open the store {hide(text)}: not a URL; {EXPECTED}")
 
 
 def file_of(url: URL) -> Path | None:
@@ -60,5 +82,6 @@ def secrets(url: URL) -> tuple[str, ...]:
 
 def hide(text: str) -> str:
     """Return text without anything that looks like a URL's credentials."""
-    text = re.sub(r"//[^/\s]*@", "//***@", text)
-    return re.sub(r"((?:pass|secret|token|key)\w*=)[^&\s]+", r"\1***", text, flags=re.IGNORECASE)
+    text = re.sub(r"(:/{0,2})\S*@", r"\1***@", text)
+    named = r"((?:pass|secret|token|key)\w*\s*=\s*)('[^']*'|[^&\s]+)"
+    return re.sub(named, r"\1***", text, flags=re.IGNORECASE)

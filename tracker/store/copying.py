@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.engine import Connection
@@ -60,12 +61,13 @@ def copy_store(source: Store, target: Store) -> Copied:
 
 
 def _refuse_filled(writer: Connection, target: Store) -> None:
-    held = writer.execute(select(func.count()).select_from(RunRow)).scalar_one()
-    if held:
-        raise StoreError(
-            f"cannot copy into {target.name}: it holds {held} runs; expected an empty store; "
-            "to add runs to it, use `bandwatch export` and `bandwatch import`"
-        )
+    for table in (RunRow.__table__, *tables()):
+        held = writer.execute(select(func.count()).select_from(table)).scalar_one()
+        if held and table.name != Meta.__tablename__:
+            raise StoreError(
+                f"cannot copy into {target.name}: it holds {held} {table.name}; expected an empty "
+                "store; to add runs to it, use `bandwatch export` and `bandwatch import`"
+            )
 
 
 def _copy_table(reader: Connection, writer: Connection, table: Table) -> tuple[int, str]:
@@ -132,7 +134,7 @@ def backup(store: Store, path: Path) -> int:
 def _copy_file(source: Path, target: Path) -> None:
     """Copy an SQLite file as of one moment, while others read and write it, and check the copy."""
     with (
-        closing(sqlite3.connect(f"file:{source.absolute()}?mode=ro", uri=True)) as old,
+        closing(sqlite3.connect(f"file:{quote(str(source.absolute()))}?mode=ro", uri=True)) as old,
         closing(sqlite3.connect(target)) as new,
     ):
         old.backup(new)

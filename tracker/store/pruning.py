@@ -1,6 +1,7 @@
 """Old measurements thinned out by a stated rule; runs, results and summaries stay for good."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 from sqlalchemy import func, select, update
 from sqlalchemy.engine import Connection
@@ -31,7 +32,8 @@ def prune(
     1970) and at least `keep_runs` runs of its GPU model are newer. Without `apply` nothing is
     changed, and what is returned is what would be.
     """
-    if older_than_days < 0 or keep_runs < 0:
+    # Not a number is above every number to one engine: every run would be old.
+    if not isfinite(older_than_days) or older_than_days < 0 or keep_runs < 0:
         raise StoreError(
             f"cannot prune: {older_than_days} days and {keep_runs} runs given; expected 0 or more"
         )

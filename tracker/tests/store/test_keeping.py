@@ -82,6 +82,17 @@ def test_a_copy_into_a_filled_store_is_refused(store: Store, tmp_path: Path) -> 
         assert queries.overview(target).runs == 1
 
 
+def test_a_copy_into_a_store_that_knows_commits_alone_is_refused(
+    store: Store, tmp_path: Path
+) -> None:
+    fill(store)
+    with Store.open(str(tmp_path / "b.db")) as target:
+        target.learn_commits([make_commit(77)])
+        with pytest.raises(StoreError, match="holds 1 commits; expected an empty store"):
+            copy_store(store, target)
+        assert target.revision() == 1
+
+
 def test_a_copy_that_arrives_damaged_is_undone(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +223,15 @@ def test_pruning_spares_what_is_young(store: Store) -> None:
     assert prune(store, now_s=NOW, older_than_days=500, keep_runs=0, apply=True).runs == 0
     with pytest.raises(StoreError, match="expected 0 or more"):
         prune(store, now_s=NOW, older_than_days=-1, keep_runs=0, apply=True)
+
+
+@pytest.mark.parametrize("days", [float("nan"), float("inf"), -float("inf")])
+def test_days_that_are_no_number_prune_nothing(store: Store, days: float) -> None:
+    fill(store)
+    before = all_digests(store)
+    with pytest.raises(StoreError, match="expected 0 or more"):
+        prune(store, now_s=NOW, older_than_days=days, keep_runs=0, apply=True)
+    assert all_digests(store) == before
 
 
 def test_the_state_of_a_store_is_told(address: str) -> None:

@@ -14,11 +14,13 @@ import pytest
 from sqlalchemy import text
 
 from tracker import queries
+from tracker.config import load_config
 from tracker.errors import RecordError, StoreError
 from tracker.model import Run
 from tracker.record import load_run, write_run
 from tracker.store import Store, engine, migrate
 from tracker.store.address import parse_address
+from tracker.store.copying import backup as back_up
 from tracker.tests.factory import make_case, make_result, make_run
 from tracker.tests.processes import all_at_once
 
@@ -255,12 +257,38 @@ def test_an_interrupted_write_leaves_nothing(store: Store, monkeypatch: pytest.M
         "postgresql://u:hunter2@[bad",
         "http://u:hunter2@x/y",
         "sqlite+aiosqlite:///x",
+        "postgresql://u:hunter2@hunter2@127.0.0.1:1/x",
+        "postgresql:/u:hunter2@127.0.0.1/x",
+        "postgresql:u:hunter2/hunter2@127.0.0.1/x",
+        "host=127.0.0.1 dbname=x password=hunter2",
+        "dbname=x password = 'hunter2 hunter2'",
+        "postgresql://u:hunter2/hunter2@127.0.0.1:port/x",
     ],
 )
 def test_an_address_that_is_none_is_told_without_secrets(address: str) -> None:
     with pytest.raises(StoreError, match="expected") as caught:
         Store.open(address)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a?b=c.db", "a#b.db", "a%41.db", "a b.db", "ä'.db"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / f"in {name}"
+    folder.mkdir()
+    path = folder / name
+    for address in (f"sqlite:///{path}", str(path)):
+        with Store.open(address) as store:
+            store.record(make_run())
+        choice = load_config(address, start=tmp_path, environ={}).store
+        assert choice.file == path
+        with Store.open(choice.url, read_only=True) as store:
+            assert queries.overview(store).runs == 1
+            assert back_up(store, folder / "copy.db")
+        with Store.open(str(folder / "copy.db"), read_only=True) as copy:
+            assert queries.overview(copy).runs == 1
+        (folder / "copy.db").unlink()
+        path.unlink()
+    assert [entry.name for entry in tmp_path.iterdir()] == [folder.name]
 
 
 def test_measurements_that_do_not_fit_their_columns_are_told(store: Store) -> None:
