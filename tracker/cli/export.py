@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import note, printing
+from tracker.cli.options import blaming_damage, note, printing
 from tracker.config import STORE_VARIABLE, load_config
 from tracker.exporters import FORMATS, Scope, export
 from tracker.exporters.formats import BINARY, write_whole
@@ -45,7 +45,10 @@ def command(
     Example: bandwatch export --format csv
     """
     config = load_config(store)
-    with Store.open(config.store.url, read_only=True) as opened:
+    with (
+        blaming_damage(config.store.url),
+        Store.open(config.store.url, read_only=True) as opened,
+    ):
         pieces = export(opened, form, Scope(run, gpu), output, _tell)
         if output is None:
             _print(pieces)

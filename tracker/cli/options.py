@@ -10,9 +10,12 @@ from typing import Any
 import click
 
 from tracker.config import STORE_VARIABLE, load_config
-from tracker.errors import WriteError
+from tracker.errors import StoreError, TrackerError, WriteError
 from tracker.report.document import Document
 from tracker.report.formats import Format, write
+
+# How long to look for damage that explains an error.
+_SEARCH_S = 10.0
 
 
 def report_command(function: Callable[..., Document]) -> Callable[..., int]:
@@ -38,9 +41,28 @@ def report_command(function: Callable[..., Document]) -> Callable[..., int]:
     def wrapped(*args: Any, form: str, store: str | None, **kwargs: Any) -> int:
         config = load_config(store)
         chosen = Format(form)
-        return emit(function(*args, form=chosen, config=config, **kwargs), chosen)
+        with blaming_damage(config.store.url):
+            document = function(*args, form=chosen, config=config, **kwargs)
+        return emit(document, chosen)
 
     return wrapped
+
+
+@contextmanager
+def blaming_damage(address: str) -> Iterator[None]:
+    """Raise StoreError instead of an error that nobody foresaw where the store is damaged."""
+    try:
+        yield
+    except (TrackerError, click.ClickException, click.Abort, OSError):
+        raise
+    except Exception as error:
+        from tracker.store.checking import first_damage
+        from tracker.store.trouble import RESTORE
+
+        found = first_damage(address, _SEARCH_S)
+        if found is None:
+            raise
+        raise StoreError(f"cannot use the store: {found}; {RESTORE}") from error
 
 
 def emit(document: Document, form: Format) -> int:

@@ -34,7 +34,7 @@ def split(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any
         "bytes_moved": whole["bytes_moved"],
         "copy_bytes_per_s": whole["peaks"].pop("copy_bytes_per_s"),
         "median_cycles": whole["median_cycles"],
-        "shared": any((whole[state] or {}).get("other_processes") for state in _STATES),
+        "shared": is_shared(result),
         **(whole["summary"] or _NO_SUMMARY),
     }
     facts = {name: whole[name] for name in _FACTS}
@@ -43,6 +43,12 @@ def split(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any
         facts[name] = {k: v for k, v in whole[name].items() if k in repeating}
         readings[name] = {k: v for k, v in whole[name].items() if k not in repeating}
     return columns, _slim(facts), _slim(readings)
+
+
+def is_shared(result: Result) -> bool:
+    """Return whether another process used the device before, during or after."""
+    states = (result.before, result.during, result.after)
+    return any(state is not None and state.other_processes for state in states)
 
 
 _NO_SUMMARY: Mapping[str, None] = dict.fromkeys(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -80,14 +81,13 @@ def prepare_header(
     """Return a run's rows where those of its results are made already."""
     header = dump_header(run)
     environment = canonical(dump_environment(run.environment))
-    statuses = Counter(result.columns["status"] for result in results)
     return Prepared(
         run=run,
         digest=run_digest,
         environment=environment.decode(),
         environment_digest=hashlib.sha256(environment).hexdigest(),
         started=epoch(run.started_at),
-        statuses=_text(dict(sorted(statuses.items()))),
+        statuses=counted(result.columns["status"] for result in results),
         detail=_text({k: v for k, v in header.items() if k not in _IN_COLUMNS}),
         facts=facts,
         results=results,
@@ -116,6 +116,11 @@ def prepare_result(result: Result, facts: dict[str, tuple[str | None, str]]) -> 
         measurements=pack(result.measurements_s) or None,
         readings=pack_readings(readings),
     )
+
+
+def counted(statuses: Iterable[str]) -> str:
+    """Return how many results have which status, as the store keeps it."""
+    return _text(dict(sorted(Counter(statuses).items())))
 
 
 def epoch(time: str) -> float:

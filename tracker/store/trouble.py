@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -11,7 +12,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from tracker.errors import StoreError
 from tracker.store.address import hide, secrets, shown
 
-_RESTORE = "restore a backup, or see `bandwatch db check`"
+RESTORE = "restore a backup, or see `bandwatch db check`"
+_DAMAGED = f"the file is damaged: {RESTORE}"
 _SPACE = "nothing was written; free some space and try again"
 _LOCKED = "another process has held it for too long; nothing was written; try again"
 _READ_ONLY = "it can only be read; nothing was written"
@@ -21,10 +23,10 @@ _SQLITE = {
     6: f"the store is locked: {_LOCKED}",
     8: _READ_ONLY,
     10: f"the disk failed: {_SPACE}",
-    11: f"the file is damaged: {_RESTORE}",
+    11: _DAMAGED,
     13: f"the disk is full: {_SPACE}",
     14: "the file or its folder cannot be opened; check that they exist and their permissions",
-    26: f"the file is no SQLite database, or damaged: {_RESTORE}",
+    26: f"the file is no SQLite database, or damaged: {RESTORE}",
 }
 # By SQLSTATE: https://www.postgresql.org/docs/15/errcodes-appendix.html
 _POSTGRESQL = {
@@ -55,6 +57,10 @@ def telling(action: str, url: URL) -> Iterator[None]:
     except sqlite3.Error as error:
         # Outside SQLAlchemy: where a file is switched to write-ahead logging or copied.
         raise StoreError(f"cannot {action} in {shown(url)}: {_told(error, url)}") from None
+    except (UnicodeDecodeError, JSONDecodeError) as error:
+        # Text that no store wrote; the driver raises the first for its own messages too.
+        told = f"{_DAMAGED} ({clean(str(error), url)})"
+        raise StoreError(f"cannot {action} in {shown(url)}: {told}") from None
     except DBAPIError as error:
         raise StoreError(f"cannot {action} in {shown(url)}: {explain(error, url)}") from None
     except PoolTimeoutError:
