@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, prod
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,13 @@ def _results(
     params = row.get("params") or []
     names = known.get("param_names") or [f"param{n}" for n in range(1, len(params) + 1)]
     version = row.get("version") or known.get("version")
-    pairs = zip(itertools.product(*params), _listed(row.get("result")), strict=False)
+    results = _listed(row.get("result"))
+    combinations = prod(map(len, params))
+    # Null alone says that the benchmark failed as a whole.
+    if len(results) != combinations and results != [None]:
+        told = f"{name} has {len(results)} results for {combinations} combinations of parameters"
+        raise RecordError(f"cannot read {file}: {told}; expected one each")
+    pairs = zip(itertools.product(*params), results, strict=False)
     for index, (values, result) in enumerate(pairs):
         named = dict(zip(names, values, strict=False))
         if isinstance(version, str):

@@ -72,6 +72,15 @@ def test_infinity_is_refused_in_asv_where_nan_means_skipped(file: Path) -> None:
     assert "suite.time_sum gave inf" in refused(write(file, document))
 
 
+@pytest.mark.parametrize("change", [lambda found: found.pop(), lambda found: found.append(1e-3)])
+def test_results_of_asv_without_their_parameters_are_not_left_out(
+    file: Path, change: Callable[[list[Any]], object]
+) -> None:
+    document = copy_of(ASV)
+    change(document["results"]["suite.Copy.time_copy"][0])
+    assert "combinations of parameters; expected one each" in refused(write(file, document))
+
+
 def test_fifty_megabytes_are_not_read(file: Path) -> None:
     with file.open("wb") as stream:
         stream.truncate(50 * 1024 * 1024)
