@@ -8,6 +8,7 @@ import click
 from tracker import git
 from tracker.cli.options import note, report_command, row_limit
 from tracker.config import Config, prepare_folder
+from tracker.errors import ExitCode
 from tracker.loop.ab import Contest, Outcome, compare_commits
 from tracker.loop.durations import Duration
 from tracker.loop.repository import Repository
@@ -64,7 +65,7 @@ def command(
     The order is base head head base and so on, so that a drift hits both alike. Four processes
     start together; each sleeps, without the GPU, until its turn, so one alone is timed. A case
     drops out as soon as it is decided. Uncommitted changes are not measured. Exit codes as of
-    `check`.
+    `check`, and 1 where a test of HEAD failed.
 
     Example: bandwatch ab main --quick
     """
@@ -107,7 +108,9 @@ def document(contest: Contest, outcome: Outcome, config: Config, limit: int | No
     return verdict_document(
         Heading("Two commits in turns", lines, facts, notes),
         outcome.judged,
-        exit_code(item.verdict for item in outcome.judged),
+        ExitCode.REGRESSION
+        if outcome.failed
+        else exit_code(item.verdict for item in outcome.judged),
         limit=limit,
     )
 

@@ -100,7 +100,14 @@ def _known(store: Store, line: Sequence[str], newest: Run) -> frozenset[str]:
 
 def _document(line: Sequence[str], filled: Filled) -> Document:
     rows = [
-        Row({"commit": sha, "outcome": "recorded", "results": filled.recorded[sha]})
+        Row(
+            {
+                "commit": sha,
+                "outcome": "recorded",
+                "results": filled.recorded[sha],
+                "reason": filled.failed.get(sha),
+            }
+        )
         for sha in reversed(line)
         if sha in filled.recorded
     ]
@@ -112,14 +119,16 @@ def _document(line: Sequence[str], filled: Filled) -> Document:
     rows += [Row({"commit": sha, "outcome": "left"}) for sha in filled.left]
     rest = f", {len(filled.left)} are left for the next call" if filled.left else ""
     skipped = f", {len(filled.skipped)} skipped" if filled.skipped else ""
+    known = f", {len(filled.known)} had results" if filled.known else ""
     code = ExitCode.UNDECIDED if filled.left or filled.skipped else ExitCode.OK
     return Document(
         kind="backfill",
         title="",
-        summary=f"{len(filled.recorded)} of {len(line)} commits measured{skipped}{rest}",
+        summary=f"{len(filled.recorded)} of {len(line)} commits measured{known}{skipped}{rest}",
         facts={
             "commits": len(line),
             "recorded": len(filled.recorded),
+            "known": len(filled.known),
             "skipped": len(filled.skipped),
             "left": len(filled.left),
         },

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -12,6 +12,7 @@ from typing import Self
 
 from tracker import git
 from tracker.errors import NotFoundError, TrackerError, UnfitError
+from tracker.loop.durations import counted
 from tracker.loop.fresh import Job, Measure, Measured, MeasureError, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
@@ -24,6 +25,16 @@ from tracker.sides import Earlier, Side
 from tracker.suite import SUITE_RATE, settle
 from tracker.thresholds import Thresholds
 from tracker.verdict import Policy, Verdict, judge
+
+FAILED_TOLD = 10
+
+
+class NothingSharedError(NotFoundError):
+    """Two commits without a case that was measured on both; `failed` are tests of head."""
+
+    def __init__(self, message: str, failed: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.failed = failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +59,17 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdicts, every process's run to be kept, and what else to tell."""
+    """The verdicts, every process's run to be kept, and what else to tell.
+
+    `failed` are tests of head that did not pass, with a line of why.
+    """
 
     judged: tuple[Judged, ...]
     base_runs: tuple[Run, ...]
     head_runs: tuple[Run, ...]
     pairs: int
     notes: tuple[str, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,8 @@ class Bench:
 def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, today: date) -> Outcome:
     """Build both commits, check them, measure them in turns, judge every case that both have.
 
-    Raises BuildError for a commit that cannot be built, NotFoundError when the two have no case in
-    common, OutOfTimeError for a budget that lasts for nothing.
+    Raises BuildError for a commit that cannot be built, NothingSharedError when no case was
+    measured on both, OutOfTimeError for a budget that lasts for nothing.
     """
     contestants = _Contestants.of(contest, bench)
     referee = Referee(
@@ -103,16 +118,18 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         progress=bench.progress,
     )
     if not pairs.both():
-        raise NotFoundError(
+        raise NothingSharedError(
             f"cannot compare {contest.base[:12]} with {contest.head[:12]}: no case was measured on "
-            f"both; {_why_none(pairs)}"
+            f"both; {_why_none(pairs)}",
+            pairs.failed["head"],
         )
     return Outcome(
         judged=referee.judge(pairs),
         base_runs=tuple(contestants.runs["base"]),
         head_runs=tuple(contestants.runs["head"]),
         pairs=pairs.rounds,
-        notes=_notes(pairs),
+        notes=tuple(_notes(pairs)),
+        failed=pairs.failed["head"],
     )
 
 
@@ -301,16 +318,23 @@ def _side(envelopes: Sequence[Envelope], rule: str = "", earlier: tuple[Earlier,
 def _why_none(pairs: Pairs) -> str:
     if pairs.problems:
         return pairs.problems[0]
+    for name, tests in pairs.failed.items():
+        for test, why in tests.items():
+            return f"{test} failed on {name}: {why}"
+    for name, absent in pairs.absent.items():
+        if absent:
+            return f"{name} has no test {min(absent)}"
     return f"base measured {len(pairs.base)} tests, head {len(pairs.head)}"
 
 
-def _notes(pairs: Pairs) -> tuple[str, ...]:
-    only = [
-        (len([test for test in one if test not in other]), name)
-        for one, other, name in (
-            (pairs.base, pairs.head, "base"),
-            (pairs.head, pairs.base, "head"),
-        )
-    ]
-    missing = [f"{count} cases are only in {name}" for count, name in only if count]
-    return (*missing, *pairs.problems)
+def _notes(pairs: Pairs) -> Iterator[str]:
+    sides = (("base", pairs.base, pairs.head), ("head", pairs.head, pairs.base))
+    for name, one, other in sides:
+        if count := len(one.keys() - other.keys()):
+            yield f"{counted(count, 'case')} {'is' if count == 1 else 'are'} only in {name}"
+    for name, tests in pairs.failed.items():
+        told = list(tests.items())[:FAILED_TOLD]
+        yield from (f"{test} failed on {name}: {why}" for test, why in told)
+        if more := len(tests) - len(told):
+            yield f"{counted(more, 'more test')} failed on {name}"
+    yield from pairs.problems

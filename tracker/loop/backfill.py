@@ -37,11 +37,17 @@ class Wish:
 
 @dataclass(slots=True)
 class Filled:
-    """What was done: runs recorded by commit, commits skipped with the reason, commits left."""
+    """What was done: results recorded by commit, commits skipped with the reason, commits left.
+
+    `known` had results before and were not measured anew. `failed` tells of recorded commits at
+    which tests failed: those have no time.
+    """
 
     recorded: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     left: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def by_halves(count: int) -> list[int]:
@@ -71,9 +77,10 @@ def backfill(
     """Measure what is missing, newest first by halves, until done or the budget is spent.
 
     The newest commit that builds is always measured: it tells in which environment we are, and so
-    what the store lacks. Each commit is recorded before the next is measured. Commits that do not
-    build are noted in the notebook and not tried again, once another one did: where none does, the
-    machine may be what is broken.
+    what the store lacks. Where that is nothing new, one more is measured whatever the budget, so
+    that each call brings something. Each commit is recorded before the next is measured. Commits
+    that do not build are noted in the notebook and not tried again, once another one did: where
+    none does, the machine may be what is broken.
     """
     broken = {str(entry["sha"]): str(entry["reason"]) for entry in notebook.entries}
     filled = Filled(skipped={sha: why for sha, why in broken.items() if sha in wish.line})
@@ -82,11 +89,13 @@ def backfill(
     run = next(filter(None, map(work.measure, newest)), None)
     if run is None:
         return filled
-    known = {*wish.known(run), *filled.skipped, *filled.recorded}
-    absent = [sha for sha in wish.line if sha not in known]
+    done = {*filled.skipped, *filled.recorded}
+    filled.known = tuple(sha for sha in wish.line if sha in work.known and sha not in done)
+    absent = [sha for sha in wish.line if sha not in {*done, *filled.known}]
     order = [absent[position] for position in by_halves(len(absent))]
+    nothing_new = done <= {*work.known, *filled.skipped}
     for number, sha in enumerate(order):
-        if work.spent(len(order) - number):
+        if (number or not nothing_new) and work.spent(len(order) - number):
             filled.left = tuple(order[number:])
             break
         work.measure(sha)
@@ -102,6 +111,7 @@ class _Work:
     filled: Filled
     begun: float
     tried: int = 0
+    known: frozenset[str] = frozenset()
     broken: list[Mapping[str, str]] = field(default_factory=list)
 
     def spent(self, left: int) -> bool:
@@ -129,6 +139,8 @@ class _Work:
             return None
         finally:
             self.bench.trees.forget(sha)
+        if not self.filled.recorded:  # before this one is among them
+            self.known = frozenset(self.wish.known(runs[0]))
         for run in runs:
             self.record(run)
         self.filled.recorded[sha] = sum(len(run.results) for run in runs)
@@ -155,8 +167,11 @@ class _Work:
             note=LATER,
             complete=self.wish.whole,
         )
+        if failures := measured.told_failures:
+            self.filled.failed[sha] = failures
+            self.bench.progress(f"{sha[:12]}: {failures}")
         if not runs:
-            why = measured.problems[0] if measured.problems else "its suite has no such test"
+            why = next(filter(None, (*measured.problems, failures, "its suite has no such test")))
             raise MeasureError(f"nothing was measured at {sha[:12]}: {why}")
         return runs
 

@@ -4,6 +4,7 @@ from math import exp
 
 from tracker.errors import ExitCode
 from tracker.loop.bisect import Answer, Question
+from tracker.loop.durations import counted
 from tracker.loop.repository import Repository
 from tracker.report.columns import show_change, show_fraction, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone, Value
@@ -63,7 +64,8 @@ def _summary(answer: Answer) -> str:
 
 
 def _lines(question: Question, answer: Answer, repository: Repository) -> tuple[str, ...]:
-    lines = [f"{len(answer.line)} commits after {question.good[:12]} up to {question.bad[:12]}"]
+    commits = counted(len(answer.line), "commit")
+    lines = [f"{commits} after {question.good[:12]} up to {question.bad[:12]}"]
     if answer.verdict is not None and answer.verdict.effect is not None:
         change = percent(answer.verdict.effect, signed=True)
         lines.append(f"between the ends: {change} bandwidth, {answer.verdict.kind.value}")

@@ -19,7 +19,7 @@ from tracker.errors import (
     TrackerError,
     UnfitError,
 )
-from tracker.loop.ab import Bench, Contest, compare_commits
+from tracker.loop.ab import FAILED_TOLD, Bench, Contest, NothingSharedError, compare_commits
 from tracker.loop.before import keep_baseline, line_before
 from tracker.loop.durations import counted
 from tracker.loop.fresh import Job, MeasureError, Task, side_by_side
@@ -41,7 +41,6 @@ _TOLD = 500
 _CONFIRMATIONS = 2
 NOT_MEASURED = "stopped"
 FAILED = "failed"
-FAILED_TOLD = 10
 UNRECORDED = "unrecorded"
 RECORDED: tuple[Role, ...] = ("head", "repeat", "turn-base", "turn-head")
 
@@ -244,6 +243,7 @@ def _repeat(shop: Workshop, items: Sequence[Judged], number: int) -> None:
     started = bench.stamp.now()
     journal = bench.folder / f"repeat-{number}.jsonl"
     measured = bench.measure(shop.config.root, Task(tests), journal)
+    _note_failed(shop.session, measured.failed)
     runs = to_runs(measured, shop.checkout, bench.stamp, started, note=AGAIN)
     shop.session.keep("repeat", runs)
 
@@ -264,8 +264,11 @@ def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -
     except TrackerError as error:
         if isinstance(error, UnfitError):
             raise
+        if isinstance(error, NothingSharedError):
+            _note_failed(shop.session, error.failed)
         shop.session.note("problem", text=f"not compared in turns: {error}")
         return
+    _note_failed(shop.session, outcome.failed)
     # In one step: half of a contest is none.
     both: dict[Role, Sequence[Run]] = {
         "turn-base": outcome.base_runs,

@@ -8,7 +8,8 @@ from typing import TextIO
 from urllib.parse import quote
 
 from tracker.errors import ConfigError, ExitCode
-from tracker.loop.ci import FAILED, FAILED_TOLD, NOT_MEASURED, UNRECORDED
+from tracker.loop.ab import FAILED_TOLD
+from tracker.loop.ci import FAILED, NOT_MEASURED, UNRECORDED
 from tracker.loop.durations import counted
 from tracker.loop.judging import Judgement
 from tracker.loop.session import Session

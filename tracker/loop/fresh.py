@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, Self
 from tracker.config import STORE_VARIABLE
 from tracker.errors import TrackerError, UnfitError
 from tracker.last_words import read_log
+from tracker.loop.durations import counted
 from tracker.loop.idle import idle_plugins
 from tracker.loop.journal import USAGE, Journal, cut_half_line, read_journal
 from tracker.loop.processes import Running
@@ -59,6 +60,14 @@ class Measured:
     absent: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+
+    @property
+    def told_failures(self) -> str | None:
+        """How many tests failed, and why the first did; None where all passed."""
+        if not self.failed:
+            return None
+        test, why = next(iter(self.failed.items()))
+        return f"{counted(len(self.failed), 'test')} failed, the first {test}: {why}"
 
     @property
     def by_test(self) -> dict[str, Envelope]:

@@ -12,6 +12,7 @@ from tracker import git
 from tracker.config import Config
 from tracker.doctor.devices import survey_gpus
 from tracker.errors import NotFoundError, StoreError, TrackerError
+from tracker.loop.durations import counted
 from tracker.loop.fresh import PytestMeasure, Task
 from tracker.loop.runs import to_runs
 from tracker.loop.settings import read_loop_settings
@@ -41,7 +42,8 @@ def provide_base(
     except TrackerError as error:
         return f"--benchmark-base: {base[:12]} was not measured: {error}"
     count = sum(len(run.results) for run in runs)
-    return f"--benchmark-base: measured {count} cases of {base[:12]} just now, and recorded them"
+    cases = counted(count, "case")
+    return f"--benchmark-base: measured {cases} of {base[:12]} just now, and recorded them"
 
 
 def _machine(selection: Selection) -> tuple[str, ...]:
@@ -86,8 +88,10 @@ def _measure(
         measured = PytestMeasure(there)(folder, Task(keyword=selection.keyword), journal)
         found = to_runs(measured, git.checkout(folder, {}), bench.stamp, started)
         bench.clear()
+    if failures := measured.told_failures:
+        tell(f"{base[:12]}: {failures}")
     if not found:
-        why = next(iter((*measured.problems, *measured.failed.values())), "no test measures")
+        why = next(filter(None, (*measured.problems, failures, "no test measures")))
         raise NotFoundError(f"nothing was measured: {why}")
     return found
 

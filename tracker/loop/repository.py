@@ -57,20 +57,17 @@ class Repository:
             hint = "; this clone is shallow: git fetch --unshallow" if shallow else ""
             raise GitError(f"{error}{hint}") from None
 
-    def is_ancestor(self, older: str, newer: str) -> bool:
-        """Return whether `older` is `newer` or one of its ancestors."""
-        return git.merge_base(older, newer, self.root) == older
-
     def line(self, old: str, new: str, *, first_parent: bool = True) -> tuple[str, ...]:
         """Return the commits after `old` up to `new`, oldest first.
 
         Along first parents, or all of those between the two. Raises GitError when `old` is not an
         ancestor of `new`.
         """
-        if not self.is_ancestor(old, new):
+        fork = git.merge_base(old, new, self.root)
+        if fork != old:
             raise GitError(
                 f"cannot list the commits from {old[:12]} to {new[:12]}: "
-                "the first is no ancestor of the second; give the older one first"
+                f"the first is no ancestor of the second; {_instead(new, fork)}"
             )
         kind = "--first-parent" if first_parent else "--ancestry-path"
         return tuple(
@@ -80,6 +77,15 @@ class Repository:
     def changed_files(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits."""
         return tuple(self.run("diff", "--name-only", "--no-ext-diff", old, new).splitlines())
+
+
+def _instead(new: str, fork: str | None) -> str:
+    """Return what to give instead of two commits of which the first is no ancestor."""
+    if fork == new:
+        return "give the older one first"
+    if fork is None:
+        return "they have no commit in common: give two of one history"
+    return f"both left the same line at {fork[:12]}: give that one first"
 
 
 def outside_hooks(environment: dict[str, str]) -> dict[str, str]:

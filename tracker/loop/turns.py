@@ -28,12 +28,16 @@ def silent(text: str) -> None:
 
 @dataclass(slots=True)
 class Pairs:
-    """Envelopes of each side by test, in the order in which they were measured."""
+    """Envelopes of each side by test, in the order in which they were measured.
+
+    `absent` are wanted tests that a side lacks, `failed` those that did not pass, with why.
+    """
 
     base: dict[str, list[Envelope]] = field(default_factory=dict)
     head: dict[str, list[Envelope]] = field(default_factory=dict)
     rounds: int = 0
     absent: dict[Name, set[str]] = field(default_factory=lambda: {"base": set(), "head": set()})
+    failed: dict[Name, dict[str, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
     problems: list[str] = field(default_factory=list)
 
     def take(self, name: Name, measured: Measured) -> None:
@@ -42,6 +46,7 @@ class Pairs:
         for test, envelope in measured.by_test.items():
             side.setdefault(test, []).append(envelope)
         self.absent[name] |= set(measured.absent)
+        self.failed[name].update(measured.failed)
         self.problems += [problem for problem in measured.problems if problem not in self.problems]
 
     def both(self) -> tuple[str, ...]:

@@ -122,7 +122,22 @@ def test_commits_without_a_common_case_are_refused(tmp_path: Path) -> None:
 
 def test_a_case_of_one_side_only_is_told(tmp_path: Path) -> None:
     outcome, _ = contest(tmp_path, {RELU: 1.0, ADD: 1.0}, {RELU: 1.0})
-    assert outcome.notes == ("1 cases are only in base",)
+    assert outcome.notes == ("1 case is only in base",)
+
+
+def test_a_test_that_fails_is_told_with_its_side_and_why(tmp_path: Path) -> None:
+    wrong = FakeMeasure(failed={ADD: "wrong at element 3"})
+    outcome, _ = contest(tmp_path, {RELU: 1.0, ADD: 1.0}, {RELU: 1.0, ADD: 1.0}, wrong)
+    assert outcome.failed == {ADD: "wrong at element 3"}
+    assert f"{ADD} failed on head: wrong at element 3" in outcome.notes
+    assert f"{ADD} failed on base: wrong at element 3" in outcome.notes
+    with pytest.raises(NotFoundError, match="failed on base: wrong at element 3"):
+        contest(tmp_path / "2", {ADD: 1.0}, {ADD: 1.0}, wrong)
+
+
+def test_a_test_that_neither_commit_has_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="base has no test perf/test_gone"):
+        contest(tmp_path, {RELU: 1.0}, {RELU: 1.0}, tests=("perf/test_gone.py::test_gone",))
 
 
 def test_several_looks_share_the_error_of_one() -> None:

@@ -64,6 +64,24 @@ def test_the_budget_leaves_the_rest_for_the_next_call(tmp_path: Path) -> None:
     assert set(filled.left) | set(filled.recorded) == set(history.shas)
 
 
+def test_a_budget_of_less_than_a_commit_still_fills_the_range_call_by_call(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4)
+    known: set[str] = set()
+    for _ in range(4):
+        filled = history.fill(FakeMeasure(), known=frozenset(known), seconds=1)
+        assert len(filled.recorded) <= 2
+        known |= set(filled.recorded)
+    assert known == set(history.shas)
+    assert filled.left == ()
+
+
+def test_what_had_results_is_counted_apart(tmp_path: Path) -> None:
+    history = History(tmp_path, [1.0] * 4)
+    filled = history.fill(FakeMeasure(), known=history.shas[1:])
+    assert filled.known == tuple(history.shas[1:3])
+    assert set(filled.recorded) == {history.shas[0], history.shas[3]}
+
+
 def test_a_commit_that_does_not_build_is_tried_once(tmp_path: Path) -> None:
     history = History(tmp_path, [1.0, "no header", 1.0, "no header"])
     first = history.fill(FakeMeasure())

@@ -148,6 +148,22 @@ def test_a_test_that_fails_without_a_record_fails_the_whole(
     assert report()["exit_code"] == 1
 
 
+@pytest.mark.parametrize("arguments", [(), ("--ab",)])
+def test_a_test_that_fails_only_when_it_is_measured_again_fails_the_whole(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command, arguments: tuple[str, ...]
+) -> None:
+    def race(number: int) -> None:
+        if number == 2:  # after the check and the first measurement
+            no_processes.failed = {project.RELU: "1 of 8 elements wrong"}
+
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    no_processes.fail = race
+    answer = bandwatch("ci", *arguments)
+    assert answer.code == 1
+    assert "note: 1 test failed" in answer.out
+    assert f"{project.RELU} failed: 1 of 8 elements wrong" in " ".join(answer.out.split())
+
+
 def test_a_thousand_failed_tests_leave_a_short_report(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:

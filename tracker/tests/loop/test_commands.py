@@ -42,7 +42,13 @@ def example(name: str) -> list[str]:
 @pytest.mark.usefixtures("no_processes")
 def test_backfill_then_bisect_find_the_slow_commit(history: Path, bandwatch: Command) -> None:
     filled = bandwatch(*example("backfill"), "--format", "json")
-    assert json.loads(filled.out)["facts"] == {"commits": 5, "recorded": 5, "skipped": 0, "left": 0}
+    assert json.loads(filled.out)["facts"] == {
+        "commits": 5,
+        "recorded": 5,
+        "known": 0,
+        "skipped": 0,
+        "left": 0,
+    }
     shown = bandwatch("history", "relu", "--format", "json")
     places = [row["commit"] for row in json.loads(shown.out)["tables"]["history"]]
     assert places == [sha(history, f"main~{n}") for n in (4, 3, 2, 1, 0)]

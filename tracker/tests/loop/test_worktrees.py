@@ -118,6 +118,18 @@ def test_a_line_is_oldest_first_and_refuses_the_wrong_order(root: Path) -> None:
         Repository(root).line(third, first)
 
 
+def test_two_branches_are_no_line_and_their_fork_is_named(root: Path) -> None:
+    first, second, _ = shas(root)
+    fake.git(root, "switch", "--quiet", "--create", "topic", first)
+    topic = fake.commit(root, "Topic", {"topic.txt": "x"})
+    with pytest.raises(GitError, match=f"both left the same line at {first[:12]}: give that one"):
+        Repository(root).line(topic, second)
+    fake.git(root, "switch", "--quiet", "--orphan", "lone")
+    lone = fake.commit(root, "Lone", {"lone.txt": "x"})
+    with pytest.raises(GitError, match="no commit in common"):
+        Repository(root).line(lone, second)
+
+
 @pytest.mark.parametrize("name", ["--output=/tmp/x", "no-such-branch", "", "main:number.txt"])
 def test_names_that_are_no_commit_are_refused(root: Path, name: str) -> None:
     with pytest.raises(GitError):
