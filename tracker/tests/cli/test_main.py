@@ -1,5 +1,6 @@
 """The command as a whole: help for everything, one line for every failure, examples that run."""
 
+import gc
 import os
 import re
 import shlex
@@ -211,6 +212,32 @@ def test_what_a_command_starts_may_use_all_processors(
     monkeypatch.setenv(variable, "3")
     bandwatch("list", "--help")
     assert os.environ[variable] == "3"
+
+
+def test_a_command_inside_another_program_leaves_its_collector_as_it_was(
+    bandwatch: Command,
+) -> None:
+    before = gc.isenabled(), gc.get_freeze_count()
+    assert before[0]
+    bandwatch("list", "--help")
+    assert (gc.isenabled(), gc.get_freeze_count()) == before
+
+
+def test_a_process_of_its_own_collects_while_a_command_runs() -> None:
+    code = """import atexit, gc, sys
+from tracker.cli.main import main
+atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 10_000, file=sys.stderr))
+sys.argv = ["bandwatch", "list", "--help"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == "True True\n"
 
 
 def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -> None:
