@@ -13,7 +13,7 @@ from tracker.lineage import fork_of
 from tracker.model import Case, Result
 from tracker.past import Past, Seen
 from tracker.picking import Picked, Picker, elsewhere, history_of, line_before
-from tracker.queries import RunInfo, candidates, results
+from tracker.queries import RunInfo, both_results, candidates, results
 from tracker.queries.columns import collector_paused
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.judged import Judged
@@ -97,8 +97,10 @@ def compare_runs(
 
     Whatever keeps the two from being compared, such as another environment, is in the verdicts.
     """
-    before = {result.case.fingerprint: result for result in results(store, base)}
-    after = {result.case.fingerprint: result for result in results(store, head)}
+    before, after = (
+        {result.case.fingerprint: result for result in found}
+        for found in both_results(store, base, head)
+    )
     rule = f"run {base.run_id} ({_named(base)})"
     pairs = _looked_at(
         [

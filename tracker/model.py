@@ -93,8 +93,12 @@ class Case:
     def fingerprint(self) -> str:
         """Stable key of the case, independent of parameter order."""
         if not self._fingerprint:  # asked for several times, and made of text each time
-            object.__setattr__(self, "_fingerprint", fingerprint(self.identity()))
+            self.known_by(fingerprint(self.identity()))
         return self._fingerprint
+
+    def known_by(self, key: str) -> None:
+        """Take the fingerprint that was worked out before, as a store keeps it."""
+        object.__setattr__(self, "_fingerprint", key)
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ from tracker.queries.order import ancestors, commits, measured_commits, orphans
 from tracker.queries.results import (
     Medians,
     ResultTable,
+    both_results,
     code_fingerprints,
     histories,
     medians,
@@ -35,6 +36,7 @@ __all__ = [
     "Series",
     "SeriesInfo",
     "ancestors",
+    "both_results",
     "branches",
     "candidates",
     "code_fingerprints",

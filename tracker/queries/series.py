@@ -14,7 +14,7 @@ from tracker.model import Case, Environment
 from tracker.queries.columns import collector_paused, raw, read_columns
 from tracker.queries.run_columns import RunColumns, run_columns
 from tracker.store import Store
-from tracker.store.codec import unpack
+from tracker.store.codec import unpack_all
 from tracker.store.reader import case_of
 from tracker.store.rows import chunks
 from tracker.store.schema import (
@@ -224,4 +224,4 @@ def measurements(store: Store, result_ids: Sequence[int]) -> tuple[Floats, ...]:
             query = select(SampleRow.result_id, SampleRow.measurements)
             rows = connection.execute(query.where(SampleRow.result_id.in_(chunk)))
             found |= {row.result_id: row.measurements for row in rows}
-    return tuple(unpack(found.get(int(number)) or b"") for number in result_ids)
+    return tuple(unpack_all([found.get(int(number)) or b"" for number in result_ids]))

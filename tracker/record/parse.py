@@ -102,7 +102,7 @@ def environment_from(data: Json) -> Environment:
     """Return an environment; the power limit becomes a float, so that its text is one."""
     values = dict(data)
     values["libraries"] = dict(values.get("libraries", {}))
-    return Environment(**_floats(values, ("power_limit_w",)))
+    return Environment(**_floats(values, frozenset({"power_limit_w"})))
 
 
 def checkout_from(data: Json) -> Checkout:
@@ -165,27 +165,46 @@ def _settled(result: Result) -> Result:
 
 def result_from(data: Json) -> Result:
     """Return one result; whole numbers given for times become floats."""
-    values = dict(data)
-    if not isinstance(values["case"], Case):  # a store has made it already
-        values["case"] = case_from(values["case"])
-    values["status"] = Status(values["status"])
-    values["measurements_s"] = tuple(map(float, values["measurements_s"]))
-    if (summary := values.get("summary")) is not None:
-        values["summary"] = Summary(
-            **{k: float(v) for k, v in summary.items() if k != "count"}, count=int(summary["count"])
-        )
-    values["correctness"] = Correctness(**_floats(values["correctness"], _CORRECTNESS))
-    values["first_call"] = FirstCall(**_floats(values.get("first_call", {}), _FIRST_CALL))
-    values["peaks"] = Peaks(**_floats(values.get("peaks", {}), _PEAKS))
-    for moment in ("before", "during", "after"):
-        values[moment] = _state(values.get(moment))
-    for name in ("bytes_moved", "flop", "source_line"):
-        values[name] = None if values.get(name) is None else int(values[name])
-    values["warnings"] = tuple(Warn(**w) for w in values.get("warnings", ()))
-    values["reasons"] = dict(values.get("reasons", {}))
-    for name in ("energy", "counters"):
-        values[name] = _readings(values.get(name))
-    return Result(**_floats(values, ("median_cycles",)))
+    summary, cycles = data.get("summary"), data.get("median_cycles")
+    if summary is not None:
+        values = {name: float(value) for name, value in summary.items() if name != "count"}
+        summary = Summary(count=int(summary["count"]), **values)
+    return Result(
+        case=case_from(data["case"]),
+        status=Status(data["status"]),
+        measurements_s=tuple(map(float, data["measurements_s"])),
+        summary=summary,
+        bytes_moved=_whole(data.get("bytes_moved")),
+        flop=_whole(data.get("flop")),
+        timer=data.get("timer"),
+        stop_reason=data.get("stop_reason"),
+        median_cycles=None if cycles is None else float(cycles),
+        code_fingerprint=data.get("code_fingerprint"),
+        source_file=data.get("source_file"),
+        source_line=_whole(data.get("source_line")),
+        test=data.get("test"),
+        **parts_from(data),
+    )
+
+
+def parts_from(data: Json) -> dict[str, Any]:
+    """Return, by field, what of a result has types of its own; whole numbers become floats."""
+    return {
+        "correctness": Correctness(**_floats(data["correctness"], _CORRECTNESS)),
+        "first_call": FirstCall(**_floats(data.get("first_call", {}), _FIRST_CALL)),
+        "peaks": Peaks(**_floats(data.get("peaks", {}), _PEAKS)),
+        "before": _state(data.get("before")),
+        "during": _state(data.get("during")),
+        "after": _state(data.get("after")),
+        "energy": _readings(data.get("energy")),
+        "counters": _readings(data.get("counters")),
+        "warnings": tuple(Warn(**w) for w in data.get("warnings", ())),
+        "reasons": dict(data.get("reasons", {})),
+    }
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def _state(data: Json | None) -> DeviceState | None:
@@ -204,17 +223,15 @@ def _readings(data: Json | None) -> Mapping[str, Any] | None:
     return {k: float(v) if isinstance(v, int) else v for k, v in data.items()}
 
 
-def _floats(data: Json, names: tuple[str, ...]) -> dict[str, Any]:
-    values = dict(data)
-    for name in names:
-        value = values.get(name)
-        if value is not None:
-            values[name] = float(value)
-    return values
+def _floats(data: Json, names: frozenset[str]) -> dict[str, Any]:
+    return {
+        name: float(value) if name in names and value is not None else value
+        for name, value in data.items()
+    }
 
 
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.type == (float | None))
+def _names(kind: type) -> frozenset[str]:
+    return frozenset(f.name for f in fields(kind) if f.type == (float | None))
 
 
 _CORRECTNESS = _names(Correctness)

@@ -25,6 +25,9 @@ Integers = NDArray[np.int64]
 _HEADER = struct.Struct("<BBHIqq")
 _EXCEPTION = np.dtype([("index", "<u4"), ("value", "<u8")])
 _EXACT_INTEGER = 2.0**53
+_NOTHING: Floats = np.empty(0)
+# So many measurements are unpacked at once: a bit of each takes a byte meanwhile.
+_AT_ONCE = 500_000
 
 
 def _whole(values: Floats) -> Integers | None:
@@ -75,33 +78,66 @@ def pack(sample: Sequence[float]) -> bytes:
 
 def unpack(data: bytes) -> Floats:
     """Return the measurements that `pack` was given; StoreError for bytes it did not make."""
-    if not data:
-        return np.empty(0)
+    return unpack_all([data])[0]
+
+
+def unpack_all(several: Sequence[bytes]) -> list[Floats]:
+    """Return what `unpack` does of each, those that are packed alike at once; errors as its."""
+    found = [_NOTHING] * len(several)
+    alike: dict[tuple[int, int, int], list[int]] = {}
+    for number, data in enumerate(several):
+        if data:
+            alike.setdefault(_layout(data), []).append(number)
+    for layout, numbers in alike.items():
+        at_once = max(1, _AT_ONCE // max(1, layout[-1]))
+        for begin in range(0, len(numbers), at_once):
+            part = numbers[begin : begin + at_once]
+            rows = _unpacked([several[number] for number in part], *layout)
+            for number, row in zip(part, rows, strict=True):
+                found[number] = row
+    return found
+
+
+def _layout(data: bytes) -> tuple[int, int, int]:
+    """Return method, width and count of packed measurements, whose length is right."""
     try:
-        method, width, extra, count, smallest, divisor = _HEADER.unpack_from(data)
-        length = (count * width + 7) // 8
-        _check_length(data, _HEADER.size + length + extra * _EXCEPTION.itemsize)
-        bits = np.unpackbits(
-            np.frombuffer(data, np.uint8, length, _HEADER.size),
-            count=count * width,
-            bitorder="little",
-        ).reshape(count, width)
-        packed = np.zeros((count, 8), np.uint8)
-        packed[:, : (width + 7) // 8] = np.packbits(bits, axis=1, bitorder="little")
-        integers = packed.view("<u8").reshape(count)
-        listed = np.frombuffer(data, _EXCEPTION, extra, _HEADER.size + length)
-        integers[listed["index"]] = listed["value"]
-        return _METHODS[method][1](integers.astype(np.int64) * divisor + smallest)
-    except (struct.error, ValueError, KeyError, IndexError) as error:
-        raise StoreError(
-            f"cannot read measurements: {len(data)} bytes that are no packed sample ({error}); "
-            "the store is damaged; run `bandwatch db check`"
-        ) from error
+        method, width, extra, count, _, _ = _HEADER.unpack_from(data)
+        expected = _HEADER.size + (count * width + 7) // 8 + extra * _EXCEPTION.itemsize
+    except struct.error as error:
+        raise _damaged(data, error) from error
+    if len(data) != expected or method not in _METHODS or width > 64:
+        raise _damaged(data, f"method {method}, width {width}, expected {expected}")
+    return method, width, count
 
 
-def _check_length(data: bytes, expected: int) -> None:
-    if len(data) != expected:
-        raise ValueError(f"expected {expected}")
+def _unpacked(several: Sequence[bytes], method: int, width: int, count: int) -> Floats:
+    """Return the measurements of several of one layout, a row each."""
+    end = _HEADER.size + (count * width + 7) // 8
+    packed = b"".join(data[_HEADER.size : end] for data in several)
+    planes = np.frombuffer(packed, np.uint8).reshape(len(several), -1)
+    bits = np.unpackbits(planes, axis=1, count=count * width, bitorder="little")
+    whole = np.zeros((len(several), count, 8), np.uint8)
+    whole[:, :, : (width + 7) // 8] = np.packbits(
+        bits.reshape(len(several), count, width), axis=2, bitorder="little"
+    )
+    integers = whole.view("<u8").reshape(len(several), count)
+    smallest, divisor = np.empty((2, len(several)), np.int64)
+    for number, data in enumerate(several):
+        _, _, extra, _, smallest[number], divisor[number] = _HEADER.unpack_from(data)
+        if extra:
+            listed = np.frombuffer(data, _EXCEPTION, extra, end)
+            try:
+                integers[number, listed["index"]] = listed["value"]
+            except IndexError as error:
+                raise _damaged(data, error) from error
+    return _METHODS[method][1](integers.astype(np.int64) * divisor[:, None] + smallest[:, None])
+
+
+def _damaged(data: bytes, why: object) -> StoreError:
+    return StoreError(
+        f"cannot read measurements: {len(data)} bytes that are no packed sample ({why}); "
+        "the store is damaged; run `bandwatch db check`"
+    )
 
 
 def _pack_integers(method: int, integers: Integers) -> bytes:

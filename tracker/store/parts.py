@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tracker.model import Case, Result
+from tracker.model import Case, Result, Status, Summary
 from tracker.record.dump import dump_result
-from tracker.record.parse import result_from
+from tracker.record.parse import parts_from
 
 # What a field's parts are called where only some of them repeat from run to run.
 _REPEATING = {
@@ -51,6 +51,7 @@ def is_shared(result: Result) -> bool:
     return any(state is not None and state.other_processes for state in states)
 
 
+# In the order of `Summary`.
 _NO_SUMMARY: Mapping[str, None] = dict.fromkeys(
     ("count", "median_s", "mean_s", "min_s", "max_s", "q1_s", "q3_s", "stddev_s")
 )
@@ -80,21 +81,26 @@ def join(
     readings: Mapping[str, Any],
     measurements_s: tuple[float, ...],
 ) -> Result:
-    """Return the result that `split` was given."""
-    whole: dict[str, Any] = {**facts, **readings}
+    """Return the result that `split` was given; `columns` may hold more."""
+    parts = {**facts, **readings}
     for name in _REPEATING:
-        whole[name] = {**facts.get(name, {}), **readings.get(name, {})}
+        parts[name] = {**facts.get(name, {}), **readings.get(name, {})}
     if columns["copy_bytes_per_s"] is not None:
-        whole["peaks"]["copy_bytes_per_s"] = columns["copy_bytes_per_s"]
-    whole["summary"] = (
-        {name: columns[name] for name in _NO_SUMMARY} if columns["count"] is not None else None
+        parts["peaks"]["copy_bytes_per_s"] = columns["copy_bytes_per_s"]
+    known = columns["count"] is not None
+    return Result(
+        case=case,
+        status=Status(columns["status"]),
+        measurements_s=measurements_s,
+        summary=Summary(*(columns[name] for name in _NO_SUMMARY)) if known else None,
+        bytes_moved=columns["bytes_moved"],
+        flop=facts.get("flop"),
+        timer=facts.get("timer"),
+        stop_reason=facts.get("stop_reason"),
+        median_cycles=columns["median_cycles"],
+        code_fingerprint=code_fingerprint,
+        source_file=facts.get("source_file"),
+        source_line=facts.get("source_line"),
+        test=facts.get("test"),
+        **parts_from(parts),
     )
-    whole |= {
-        "case": case,
-        "status": columns["status"],
-        "bytes_moved": columns["bytes_moved"],
-        "median_cycles": columns["median_cycles"],
-        "code_fingerprint": code_fingerprint,
-        "measurements_s": measurements_s,
-    }
-    return result_from(whole)

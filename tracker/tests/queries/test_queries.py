@@ -226,6 +226,22 @@ def test_the_result_table_holds_several_runs(store: Store) -> None:
     assert queries.result_table(store, ()).median_s.size == 0
 
 
+def test_the_results_of_two_runs_are_those_of_each(store: Store) -> None:
+    store.record(a_run(1))
+    store.record(a_run(2, results=a_run(2).results[:1]))
+    head, base = queries.runs(store)
+    found = queries.both_results(store, base, head)
+    assert found == (queries.results(store, base), queries.results(store, head))
+    assert [len(side) for side in found] == [2, 1]
+    assert found[0] == a_run(1).results
+
+
+def test_a_case_from_the_store_has_the_key_that_it_works_out_itself(store: Store) -> None:
+    store.record(a_run(1))
+    for result in queries.results(store, queries.runs(store)[0]):
+        assert result.case.fingerprint == replace(result.case).fingerprint
+
+
 def test_medians_lay_two_runs_side_by_side(store: Store) -> None:
     other = make_case(implementation="torch")
     store.record(a_run(1))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracker.errors import StoreError
-from tracker.store.codec import pack, pack_readings, unpack, unpack_readings
+from tracker.store.codec import pack, pack_readings, unpack, unpack_all, unpack_readings
 
 POSITIVE = st.floats(min_value=5e-324, max_value=1.7e308)
 
@@ -69,6 +69,40 @@ def test_an_outlier_costs_bytes_of_its_own_only() -> None:
 def test_an_empty_sample_is_no_bytes() -> None:
     assert pack([]) == b""
     assert unpack(b"").size == 0
+
+
+def test_many_samples_unpack_as_each_alone() -> None:
+    rng = np.random.default_rng(4)
+    samples = [
+        event_times(rng, mean_s, step_s, count)
+        for mean_s, step_s, count in [(2e-5, 32e-9, 100), (1e-3, 32e-9, 100), (1e-3, 1e-9, 7)] * 20
+    ]
+    # Values that need exceptions, no regular step, one value alone, none at all.
+    samples += [[1e-4] * 99 + [5.0], [3e-5] * 50 + [7e-2] * 2 + [3e-5] * 48]
+    samples += [rng.exponential(1e-4, 100).tolist(), [1e-4], []]
+    packed = [pack(samples[number]) for number in rng.permutation(len(samples))]
+    found = unpack_all(packed)
+    assert [same_bits(row, unpack(data)) for row, data in zip(found, packed, strict=True)] == [
+        True
+    ] * len(samples)
+    in_order = unpack_all([pack(sample) for sample in samples])
+    assert all(same_bits(row, sample) for row, sample in zip(in_order, samples, strict=True))
+
+
+def test_more_measurements_than_are_unpacked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracker.store.codec._AT_ONCE", 250)
+    samples = [event_times(np.random.default_rng(seed), 1e-3, 32e-9) for seed in range(9)]
+    found = unpack_all([pack(sample) for sample in samples])
+    assert all(same_bits(row, sample) for row, sample in zip(found, samples, strict=True))
+
+
+def test_one_damaged_sample_among_others_is_told() -> None:
+    good = pack(event_times(np.random.default_rng(1), 1e-3, 32e-9))
+    listed = bytearray(pack([1e-4] * 99 + [5.0]))
+    listed[-12:-8] = (10_000).to_bytes(4, "little")
+    for broken in (good[:-1], b"\x09" + good[1:], bytes(listed)):
+        with pytest.raises(StoreError, match="damaged"):
+            unpack_all([good, good, broken])
 
 
 def test_nan_is_refused() -> None:

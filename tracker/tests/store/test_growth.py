@@ -109,13 +109,13 @@ def test_a_check_reads_the_measurements_of_a_few_runs_only(
 ) -> None:
     module = import_module("tracker.queries.results")
     read: list[bytes] = []
-    unpack = module.unpack
+    unpack_all = module.unpack_all
 
-    def noted(data: bytes) -> object:
-        read.append(data)
-        return unpack(data)
+    def noted(several: list[bytes]) -> object:
+        read.extend(several)
+        return unpack_all(several)
 
-    monkeypatch.setattr(module, "unpack", noted)
+    monkeypatch.setattr(module, "unpack_all", noted)
     with Store.open(str(grown[1])) as store:
         check(store, line_of(store))
     # Of 550 runs: those of the baseline's commit and of the level before it.
