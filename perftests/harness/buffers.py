@@ -7,6 +7,7 @@ correct kernel leaves there.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from math import prod
@@ -116,6 +117,38 @@ def _aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:
     return raw[first : first + count * width].view(count, width)
 
 
+class Arena:
+    """Memory for the buffers of one case after another, taken from the device once.
+
+    Large blocks of ever new sizes would fill the device with what the allocator keeps of each.
+    """
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self._device, self._used = device, 0
+        self._raw = _aligned_rows(1, size, device)[0]
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Give back at the end whatever was taken inside."""
+        before = self._used
+        try:
+            yield
+        finally:
+            self._used = before
+
+    def rows(self, count: int, size: int) -> torch.Tensor:
+        """Return bytes of shape (count, size rounded up to 512), each row on a 512-byte boundary.
+
+        Where the arena has no room for them they are allocated by themselves.
+        """
+        width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        first, after = self._used, self._used + count * width
+        if after > self._raw.numel():
+            return _aligned_rows(count, size, self._device)
+        self._used = after
+        return self._raw[first:after].view(count, width)
+
+
 def _fill(zone: torch.Tensor, pattern: int) -> None:
     """Fill a guard zone; on a CPU without waking torch's threads, which costs milliseconds."""
     if zone.device.type == "cpu":
@@ -197,12 +230,10 @@ class BufferSets:
     that leaves the same bits in all of them needs to be looked into in one.
     """
 
-    def __init__(self, first: BufferSet, count: int = 1) -> None:
+    def __init__(self, first: BufferSet, count: int = 1, arena: Arena | None = None) -> None:
         self.first = first
-        self._rows = [
-            _aligned_rows(count - 1, buffer.raw.numel(), buffer.raw.device)
-            for buffer in first.tensors
-        ]
+        arena = arena or Arena(0, first.output.raw.device)
+        self._rows = [arena.rows(count - 1, buffer.raw.numel()) for buffer in first.tensors]
         self.others = tuple(self._other(index) for index in range(count - 1))
         self._follow()
 

@@ -20,6 +20,7 @@ from perftests.harness.sampling import Runner, collect, warm_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from perftests.harness.buffers import Arena
     from perftests.harness.cuda import CudaDevice
     from perftests.harness.stop import StopRule
 
@@ -42,6 +43,10 @@ class Yardsticks(Protocol):
     """What a device offers to calibrate with."""
 
     kind: str
+
+    @property
+    def arena(self) -> Arena:
+        """Where buffers are taken from."""
 
     def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
         """Return the timer of a cache mode."""
@@ -75,9 +80,8 @@ def round_size(size_bytes: int) -> int:
 class Calibrator:
     """Measures each yardstick once for each size and cache mode of a session."""
 
-    def __init__(self, device: Yardsticks, rule: StopRule, torch_device: torch.device) -> None:
+    def __init__(self, device: Yardsticks, rule: StopRule) -> None:
         self._device = device
-        self._torch_device = torch_device
         self._rule = replace(
             rule,
             target=2 * rule.target,
@@ -111,17 +115,14 @@ class Calibrator:
 
     def _fastest(self, what: str, each: int, mode: str, arrays: int) -> tuple[float, str]:
         count = self._device.sets_needed(mode, arrays * each)
-        sets = [
-            [
-                torch.rand(each // 4, dtype=torch.float32, device=self._torch_device)
-                for _ in range(arrays)
-            ]
-            for _ in range(count)
-        ]
-        rates = {
-            name: arrays * each / self._median(self._device.runner(mode, launches))
-            for name, launches in self._candidates(what, sets).items()
-        }
+        with self._device.arena.region():
+            rows = self._device.arena.rows(count * arrays, each)[:, :each].view(torch.float32)
+            rows.uniform_()
+            sets = [list(rows[first : first + arrays]) for first in range(0, len(rows), arrays)]
+            rates = {
+                name: arrays * each / self._median(self._device.runner(mode, launches))
+                for name, launches in self._candidates(what, sets).items()
+            }
         best = max(rates, key=lambda name: rates[name])
         return rates[best], best
 

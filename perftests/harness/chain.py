@@ -132,8 +132,9 @@ class _Chain:
         if timing:
             with self.bench.lock.shared():
                 first = self._first_links()
-            with self.bench.lock.alone():
-                self._timed_links(BufferSets(first, self._sets_wanted()))
+            arena = self.bench.device.arena
+            with self.bench.lock.alone(), arena.region():
+                self._timed_links(BufferSets(first, self._sets_wanted(), arena))
         elif self.bench.settings.profile:
             with self.bench.lock.alone():
                 self._marked(self._first_links())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from perftests.harness.buffers import POISON_NAN
+from perftests.harness.buffers import POISON_NAN, Arena
 from perftests.harness.sampling import Batch
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class CpuDevice:
         self.device = torch.device("cpu")
         self.cache_bytes = last_level_cache_bytes() or _FALLBACK_CACHE_BYTES
         self.flush_bytes = 2 * self.cache_bytes
+        self.arena = Arena(0, self.device)
         self._flush_parts: list[np.ndarray] = []
         self._pool: ThreadPoolExecutor
 
@@ -106,7 +107,13 @@ class CpuDevice:
         launch()
         return buffers.output_tensor.clone()
 
-    def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
+    def runner(
+        self,
+        mode: str,
+        launches: Sequence[Callable[[], object]],
+        *,
+        streams: bool = True,  # noqa: ARG002 - a CPU has none
+    ) -> Runner:
         """Return the timer of a cache mode over one launch for each buffer set."""
         if mode == "cold":
             return _ColdRunner(self, launches)

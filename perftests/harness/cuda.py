@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from perftests.harness.buffers import POISON_NAN
+from perftests.harness.buffers import POISON_NAN, Arena
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import ColdRunner, EventPairs, GraphRunner, Hold
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError
@@ -33,7 +33,8 @@ _FLUSHES_TIMED = 8
 _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
 _STREAMS = 8
-_PLACES = 8
+_PLACES, _SMALL_PLACES = 8, 16
+_SMALL_SET_BYTES = 8 << 20
 _PLACES_SHARE = 1 / 32
 """Share of the device's memory that the buffer sets of a cold sample take at most."""
 
@@ -187,10 +188,16 @@ class CudaDevice:
         self.synchronize()
         self.runtime.profilerStop()
 
-    def runner(self, mode: str, launches: Sequence[Callable[[], object]]) -> Runner:
-        """Return the timer of a cache mode over one launch for each buffer set."""
+    def runner(
+        self, mode: str, launches: Sequence[Callable[[], object]], *, streams: bool = True
+    ) -> Runner:
+        """Return the timer of a cache mode over one launch for each buffer set.
+
+        `streams` says whether cold launches may take turns on several.
+        """
         if mode == "cold":
-            return ColdRunner(self, launches)
+            current = torch.cuda.current_stream(self.device)
+            return ColdRunner(self, launches, self.streams() if streams else (current,))
         return GraphRunner(self, mode, launches)
 
     def sets_needed(self, mode: str, set_bytes: int) -> int:
@@ -201,8 +208,19 @@ class CudaDevice:
         """
         if mode == "rotated":
             return 5 * self.cache_bytes // set_bytes + 2
-        room = int(_PLACES_SHARE * self.properties.total_memory)
-        return max(1, min(_PLACES, room // set_bytes)) if mode == "cold" else 1
+        if mode != "cold":
+            return 1
+        places = _SMALL_PLACES if set_bytes <= _SMALL_SET_BYTES else _PLACES
+        return max(1, min(places, self._room // set_bytes))
+
+    @property
+    def _room(self) -> int:
+        return int(_PLACES_SHARE * self.properties.total_memory)
+
+    @cached_property
+    def arena(self) -> Arena:
+        """Where a case's further buffer sets and those of the copies beside it lie."""
+        return Arena(2 * self._room, self.device)
 
 
 def first_line(error: BaseException) -> str:

@@ -107,23 +107,27 @@ class ColdRunner:
 
     timer = "cuda_event_cold_held"
 
-    def __init__(self, device: CudaDevice, launches: Sequence[Callable[[], object]]) -> None:
+    def __init__(
+        self,
+        device: CudaDevice,
+        launches: Sequence[Callable[[], object]],
+        streams: Sequence[torch.cuda.Stream],
+    ) -> None:
         self._device = device
         self._launches = launches
         self._pairs = device.pairs
         self._hold = device.hold
         self._turn = 0
         self._resets = True
-        self._streams = cycle(self._known_streams())
+        self._meet(streams)
+        self._streams = cycle(streams)
 
-    def _known_streams(self) -> tuple[torch.cuda.Stream, ...]:
-        """Return the streams, each launched on once: some libraries keep memory for each."""
-        streams = self._device.streams()
+    def _meet(self, streams: Sequence[torch.cuda.Stream]) -> None:
+        """Launch once on each stream: some libraries keep memory for each."""
         for stream in streams:
             with self._device.on(stream):
                 self._launches[0]()
                 self._device.synchronize()
-        return streams
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""

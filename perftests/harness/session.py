@@ -58,7 +58,7 @@ class Bench:
     def calibrator(self) -> Calibrator:
         """The yardsticks of this session."""
         rule = self.settings.rule(self.device.kind)
-        return Calibrator(self.device, rule, self.device.device)
+        return Calibrator(self.device, rule)
 
     @cached_property
     def theoretical(self) -> Peaks:

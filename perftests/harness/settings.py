@@ -9,7 +9,7 @@ from perftests.harness.stop import StopRule
 
 MODES = ("cold", "hot", "rotated")
 GPU_RULE = StopRule(resolution_s=1e-8)
-"""A process shifts the times of all its launches by some 0.1 us: see docs/how-it-measures.md."""
+"""A process shifts the times of all its launches by some 0.03 us: see docs/how-it-measures.md."""
 CPU_RULE = StopRule(target=5e-3, min_samples=7, settle_samples=40, max_samples=400, max_seconds=0.4)
 QUICK_SHARE = 0.4
 """Part of the usual time cap that `--bandwatch-quick` leaves."""

@@ -71,7 +71,8 @@ def time_workload(
         _judge_allocations(found, cpu_allocation(launches[0]))
     found.states["before"] = bench.watch.read()
     began = time.perf_counter()
-    runner = bench.device.runner(mode, launches)
+    allocates = found.workload.allocates is not None  # the allocator keeps memory for each stream
+    runner = bench.device.runner(mode, launches, streams=not allocates)
     idle = time.monotonic() - bench.last_busy
     floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
     warm = warm_up(runner, floor_s=min(floor, _WARM_CAP[kind]), cap_s=_WARM_CAP[kind])

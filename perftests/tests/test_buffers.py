@@ -9,6 +9,7 @@ from perftests.harness.buffers import (
     GUARD_BYTES,
     POISON_NAN,
     POISON_NUMBER,
+    Arena,
     BufferSets,
     GuardedTensor,
     allocate,
@@ -136,3 +137,31 @@ def test_no_two_sets_share_memory() -> None:
     assert len(raws) == 8
     ends = [start + size for start, size in raws]
     assert all(end <= start for end, (start, _) in zip(ends, raws[1:], strict=False))
+
+
+def test_an_arena_gives_what_a_region_took_to_the_next_and_allocates_beyond_its_room() -> None:
+    arena = Arena(4096, CPU)
+    with arena.region():
+        first = arena.rows(2, 700)
+        assert first.shape == (2, 1024)
+        assert {row.data_ptr() % 512 for row in first} == {0}
+        with arena.region():
+            inner = arena.rows(1, 2048)
+            assert inner.data_ptr() == first[1].data_ptr() + 1024
+        beyond = arena.rows(1, 2049)
+        assert not 0 <= beyond.data_ptr() - first.data_ptr() < 4096
+    assert arena.rows(1, 512).data_ptr() == first.data_ptr()
+
+
+def test_sets_of_an_arena_lie_in_it() -> None:
+    workload = relu_workload(n=4099)
+    arena = Arena(1 << 22, CPU)
+    values = workload.make_inputs(1)
+    places = []
+    for _ in range(2):
+        with arena.region():
+            sets = BufferSets(allocate(workload, values), 3, arena)
+            sets.load(values, POISON_NAN)
+            assert sets.same()
+            places.append([buffers.output_tensor.data_ptr() for buffers in sets.others])
+    assert places[0] == places[1]

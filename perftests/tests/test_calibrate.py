@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-import torch
 
 from perftests.harness.calibrate import (
     Calibrator,
@@ -23,7 +22,7 @@ RULE = StopRule(target=0.1, min_samples=3, max_samples=3, max_seconds=0.01)
 
 
 def calibrator() -> Calibrator:
-    return Calibrator(CpuDevice(), RULE, torch.device("cpu"))
+    return Calibrator(CpuDevice(), RULE)
 
 
 def test_a_size_is_measured_once_and_shared_by_its_neighbours(

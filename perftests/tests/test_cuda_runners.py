@@ -95,11 +95,7 @@ class Scene:
         self.device, self.flush_s = torch.device("cpu"), 1e-3
         self.pairs: Any = self
         self.hold: Any = self
-        self.known: list[Any] = [Named("one")]
         self.now: Any = None
-
-    def streams(self) -> list[Any]:
-        return self.known
 
     @contextmanager
     def on(self, stream: Any) -> Iterator[None]:
@@ -149,7 +145,7 @@ def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
     fake_cuda.install(monkeypatch)
     monkeypatch.setattr(cuda_runners, "_record", lambda event, _: scene.said.append(event[0]))
     monkeypatch.setattr(cuda_runners, "_query", query)
-    runner = ColdRunner(cast("CudaDevice", scene), [scene.launch])
+    runner = ColdRunner(cast("CudaDevice", scene), [scene.launch], [cast("Any", Named("one"))])
     scene.said.clear()
     return runner.batch(count)
 
@@ -203,13 +199,13 @@ def test_launches_take_turns_by_launch_and_streams_by_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     batch_of(scene := Scene(persists=False), monkeypatch, 1)
-    scene.known = [Named(name) for name in ("s0", "s1", "s2")]
+    streams = [cast("Any", Named(name)) for name in ("s0", "s1", "s2")]
     seen: list[tuple[str, Any]] = []
 
     def named(name: str) -> Callable[[], None]:
         return lambda: seen.append((name, scene.now.name))
 
-    runner = ColdRunner(cast("CudaDevice", scene), [named("a"), named("b")])
+    runner = ColdRunner(cast("CudaDevice", scene), [named("a"), named("b")], streams)
     assert seen == [("a", "s0"), ("a", "s1"), ("a", "s2")], "each stream is made known first"
     seen.clear()
     for _ in range(4):

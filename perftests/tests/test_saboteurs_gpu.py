@@ -125,7 +125,20 @@ def test_a_sample_takes_its_launches_from_several_streams_and_places(
         workloads.relu_of_torch(inputs, out)
 
     assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
-    assert (len(streams), len(places)) == (9, 8), "one more stream makes the first call"
+    assert (len(streams), len(places)) == (9, 16), "one more stream makes the first call"
+
+
+def test_what_allocates_keeps_to_one_stream_when_timed(quick_session: Session, gpu: str) -> None:
+    """The allocator would keep memory for each of the others."""
+    seen = []
+
+    def noted(inputs: Inputs, out: torch.Tensor) -> None:
+        seen.append(torch.cuda.current_stream())
+        workloads.allocates(inputs, out)
+
+    outcome = measure(relu_workload(noted, device=gpu, allocates="a temporary"), quick_session)
+    assert outcome.broken is None
+    assert len(set(seen)) == 2, "the first call's, and the one that the order is checked on"
 
 
 def test_on_a_callers_own_stream_all_launches_stay_on_it(quick_session: Session, gpu: str) -> None:
@@ -143,7 +156,8 @@ def test_on_a_callers_own_stream_all_launches_stay_on_it(quick_session: Session,
 def test_buffer_sets_of_a_cold_sample_fit_the_device(quick_session: Session, gpu: str) -> None:
     device = quick_session.bench(torch.device(gpu)).device
     total = torch.cuda.get_device_properties(0).total_memory
-    assert device.sets_needed("cold", 1 << 20) == 8
+    assert device.sets_needed("cold", 1 << 20) == 16
+    assert device.sets_needed("cold", 32 << 20) == 8
     assert device.sets_needed("cold", total // 2) == 1
     assert device.sets_needed("cold", total // 100) * (total // 100) <= total // 32
     assert device.sets_needed("hot", 1 << 20) == 1

@@ -45,7 +45,7 @@ class Device:
     turns: int = 0
     clock_step: ClassVar[float] = 0.0
 
-    def runner(self, *_: object) -> Device:
+    def runner(self, *_: object, streams: bool) -> Device:
         return self
 
     def batch(self, count: int) -> Batch:
