@@ -6,7 +6,6 @@ in a flag or the environment, from the working folder.
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +14,26 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from tracker.errors import ConfigError, StoreError
-from tracker.store.address import file_of, parse_address, shown
+from tracker.store.address import file_of, parse_address, redact, shown
 from tracker.thresholds import Thresholds, read_thresholds
 
+__all__ = [
+    "DEFAULT_STORE",
+    "PROJECT_FILE",
+    "STORE_VARIABLE",
+    "TEAM_VARIABLE",
+    "Config",
+    "StoreChoice",
+    "find_project",
+    "load_config",
+    "prepare_folder",
+    "redact",
+]
 STORE_VARIABLE = "BANDWATCH_STORE"
 TEAM_VARIABLE = "BANDWATCH_TEAM_STORE"
 DEFAULT_STORE = "sqlite:///.bandwatch/bandwatch.db"
 PROJECT_FILE = "pyproject.toml"
 _KEYS = frozenset({"ci", "store", "suite", "team_store", "thresholds", "override"})
-_SECRET_PARAMETERS = frozenset({"password", "passwd", "pwd", "sslpassword", "token"})
-_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/@:]*):\S*@")
-_PARAMETER = re.compile(rf"(?i)\b(?P<key>{'|'.join(sorted(_SECRET_PARAMETERS))})=[^\s&;'\"]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ def load_config(
     start = (start or Path.cwd()).resolve()
     here = (here or start).resolve()
     project = find_project(start)
-    table = _read_table(project) if project else {}
+    table = read_table(project) if project else {}
     root = project.parent if project else start
     unknown = sorted(set(table) - _KEYS)
     if unknown:
@@ -116,18 +124,27 @@ def prepare_folder(choice: StoreChoice) -> None:
         ) from None
 
 
-def redact(text: str) -> str:
-    """Return `text` with the password of every URL in it and every secret parameter as `***`."""
-    hidden = _CREDENTIALS.sub(lambda m: f"{m['scheme']}{m['user']}:***@", text)
-    return _PARAMETER.sub(lambda m: f"{m['key']}=***", hidden)
+def read_tools(project: Path) -> Mapping[str, object]:
+    """Return the table `tool` of a pyproject.toml, empty where it has none.
 
-
-def _read_table(project: Path) -> Mapping[str, object]:
+    Raises ConfigError for a file that cannot be read or where that is no table.
+    """
     try:
         document = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot read {project}: {_one_line(error)}; correct the file") from None
-    table = document.get("tool", {}).get("bandwatch", {})
+    tools = document.get("tool", {})
+    if not isinstance(tools, dict):
+        raise ConfigError(f"cannot use {project}: tool is not a table; correct the file")
+    return tools
+
+
+def read_table(project: Path) -> Mapping[str, object]:
+    """Return the table `tool.bandwatch` of a pyproject.toml, empty where it has none.
+
+    Raises ConfigError as `read_tools` does.
+    """
+    table = read_tools(project).get("bandwatch", {})
     if not isinstance(table, dict):
         raise ConfigError(f"cannot use {project}: tool.bandwatch is not a table")
     return table

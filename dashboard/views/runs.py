@@ -16,6 +16,7 @@ from dashboard.pages import COMPARE, RUNS
 from dashboard.tables import result_table, run_table
 from dashboard.text import ABSENT, person, plain, short
 from tracker import queries, units
+from tracker.config import redact
 from tracker.exporters.flat import to_csv
 from tracker.model import DeviceState
 from tracker.occasion import first_of_suite
@@ -123,7 +124,7 @@ def _how(run: RunInfo) -> list[Fact]:
     end = ABSENT if run.finished_at is None else f"{_moment(run.finished_at)} UTC"
     return [
         ("Finished", end),
-        ("Command", plain(run.command, 300)),
+        ("Command", plain(redact(run.command or ""), 300)),
         ("Notes", plain("; ".join((*run.checkout.notes, *run.notes)), 400)),
     ]
 

@@ -40,7 +40,14 @@ from tracker.store.schema import (
     TriageRow,
     WaiverRow,
 )
-from tracker.store.store import NothingNewError, holds, insert_new, outcomes_of, stop_unless
+from tracker.store.store import (
+    NothingNewError,
+    holds,
+    insert_new,
+    outcomes_of,
+    stop_unless,
+    without_secrets,
+)
 from tracker.store.writer import Stored, write_run
 
 _FORMS: dict[bytes, Callable[[Path], Iterator[Document]]] = {
@@ -91,7 +98,7 @@ def bring_in(
     """Bring runs and exported stores in, all or nothing; errors as those of `restore`."""
     if not exports:
         return (store.record_all(runs) if runs else ()), ()
-    prepared = [prepare(run) for run in runs]
+    prepared = [prepare(without_secrets(run)) for run in runs]
     named = (
         str(exports[0]) if len(exports) == 1 and not runs else f"{len(runs) + len(exports)} files"
     )

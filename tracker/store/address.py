@@ -13,6 +13,9 @@ _FILE = "sqlite:///"
 # A URL with too few slashes, or the words that libpq takes.
 _SERVERS = re.compile(r"^\s*postgres(ql)?:|\b(host|dbname|user|password)\s*=", re.IGNORECASE)
 _SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s/@:]*):\S*@")
+# As a URL or libpq names it, or a variable set before a command.
+_PARAMETER = re.compile(r"(?i)\b(?P<key>\w*(?:password|passwd|pwd|secret|token))=[^\s&;'\"]+")
 _DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 
@@ -78,6 +81,12 @@ def secrets(url: URL) -> tuple[str, ...]:
         if _SECRET.search(key):
             found.extend([value] if isinstance(value, str) else value)
     return tuple(sorted((s for s in found if s), key=len, reverse=True))
+
+
+def redact(text: str) -> str:
+    """Return `text` with the password of every URL in it and every secret parameter as `***`."""
+    hidden = _CREDENTIALS.sub(lambda m: f"{m['scheme']}{m['user']}:***@", text)
+    return _PARAMETER.sub(lambda m: f"{m['key']}=***", hidden)
 
 
 def hide(text: str) -> str:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from tracker.record.dump import dump_commit
 from tracker.record.strict import shorten
 from tracker.record.validate import check_commit
 from tracker.store import migrate
-from tracker.store.address import file_of, parse_address, shown
+from tracker.store.address import file_of, parse_address, redact, shown
 from tracker.store.commits import learn_commits
 from tracker.store.engine import WRITING, make_engine
 from tracker.store.prepare import Prepared, prepare
@@ -164,7 +164,7 @@ class Store:
 
     def record_all(self, runs: Sequence[Run]) -> tuple[RecordOutcome, ...]:
         """Add runs in one transaction, all or none; errors as those of `record`."""
-        several = [prepare(run) for run in runs]
+        several = [prepare(without_secrets(run)) for run in runs]
         action = f"record run {runs[0].run_id}" if len(runs) == 1 else f"record {len(runs)} runs"
         if self.read_only:
             raise StoreError(f"cannot {action} in {self.name}: it was opened for reading only")
@@ -224,6 +224,16 @@ def insert_new(
         if fresh[-1]:
             write_run(connection, prepared, Stored(revision))
     return fresh
+
+
+def without_secrets(run: Run) -> Run:
+    """Return a run in whose command, CI facts and notes no password stands, whoever wrote them."""
+    return replace(
+        run,
+        command=None if run.command is None else redact(run.command),
+        ci={key: redact(value) for key, value in run.ci.items()},
+        notes=tuple(map(redact, run.notes)),
+    )
 
 
 def outcomes_of(

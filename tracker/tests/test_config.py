@@ -99,6 +99,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         "postgresql+psycopg://me:hunter2@host/db",
         "cannot reach postgresql://me:hun/ter2@host:5432/db?x=1, refused",
         "host=h password=hunter2 dbname=d",
+        "PGPASSWORD=hunter2 pytest --benchmark",
+        "env GH_TOKEN=hunter2 bandwatch ci",
         "postgresql://h/db?user=me&password=hunter2",
         "pytest --bandwatch-store=postgresql://me:p@ss:hunter2@host/db",
     ],

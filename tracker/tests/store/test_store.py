@@ -1,13 +1,17 @@
 """The store keeps what a record says, once, and refuses what contradicts it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
+from tracker import queries
 from tracker.errors import StoreError
+from tracker.exporters import Scope, export
 from tracker.model import Run
 from tracker.store import Outcome, Store
+from tracker.store.checking import check_store
 from tracker.store.reader import read_run
 from tracker.store.schema import RunRow
 from tracker.tests.factory import make_case, make_result, make_run
@@ -31,6 +35,28 @@ def test_the_same_run_twice_changes_nothing(store: Store) -> None:
     again = store.record(replace(make_run(), results=make_run().results[::-1]))
     assert again.outcome is Outcome.UNCHANGED
     assert store.revision() == again.revision == 1
+
+
+def test_a_password_in_a_record_is_not_stored(address: str, tmp_path: Path) -> None:
+    url = "postgresql://ada:hunter2@db.example.org/x"
+    run = make_run(
+        command=f"PGPASSWORD=hunter2 pytest --bandwatch-store {url}",
+        ci={"url": "https://ada:hunter2@example.org/1"},
+        notes=(f"recorded into {url}?password=hunter2",),
+    )
+    with Store.open(address) as store:
+        assert store.record(run).inserted
+        assert not store.record(run).inserted
+        held = queries.find_run(store, "latest")
+        assert held.command == (
+            "PGPASSWORD=*** pytest --bandwatch-store postgresql://ada:***@db.example.org/x"
+        )
+        assert list(check_store(store)) == []
+        for form in ("jsonl", "csv"):
+            pieces = export(store, form, Scope(), None)
+            assert b"hunter2" not in b"".join(pieces)
+    for path in tmp_path.glob("store.db*"):
+        assert b"hunter2" not in path.read_bytes()
 
 
 def test_one_run_id_with_other_content_is_a_conflict(store: Store) -> None:
