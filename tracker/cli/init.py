@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tracker.cli.options import emit
-from tracker.loop.init import LABELS, Done, Outcome, Wishes, init
+from tracker.loop.init import LABELS, Done, Outcome, Wishes, init, top_folder
 from tracker.loop.repository import Repository
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
@@ -27,6 +27,8 @@ _NEXT = (
     ),
     "how to make that runner safe: docs/self-hosted-runner.md of Bandwatch",
 )
+
+_NO_REPOSITORY = "this folder is no git repository: call git init, for results belong to commits"
 
 
 @click.command("init", short_help="Make another repository ready: settings, workflow, example.")
@@ -55,7 +57,10 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
     wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)
     done = init(Path.cwd(), wishes, lambda name: force or _ask(name))
-    return emit(_document(done, () if hook_only else _NEXT), Format.TEXT)
+    following = () if hook_only else _NEXT
+    if top_folder(Path.cwd()) is None:
+        following = (_NO_REPOSITORY, *following)
+    return emit(_document(done, following), Format.TEXT)
 
 
 def _main_branch(root: Path) -> str:

@@ -5,11 +5,11 @@ One that is named anywhere pytest is configured, or in the files to be collected
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tracker.config import PROJECT_FILE
+from tracker.config import PROJECT_FILE, read_tools
+from tracker.errors import ConfigError
 
 # What speaks of a plugin, by the name under which pytest knows it.
 _SPEAKS_OF: Mapping[str, str] = {
@@ -53,8 +53,7 @@ def _project_options(file: Path) -> str:
     """Return pytest's part of pyproject.toml: elsewhere plugins are named to be installed."""
     if not file.is_file():
         return ""
-    text = file.read_text("utf-8", "replace")
     try:
-        return repr(tomllib.loads(text).get("tool", {}).get("pytest", ""))
-    except tomllib.TOMLDecodeError:
-        return text  # pytest will tell
+        return repr(read_tools(file).get("pytest", ""))
+    except ConfigError:
+        return file.read_text("utf-8", "replace")  # pytest will tell

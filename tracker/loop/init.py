@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
-from tracker import git
-from tracker.config import PROJECT_FILE
-from tracker.errors import ConfigError
+from tracker.config import PROJECT_FILE, read_tools
+from tracker.errors import ConfigError, GitError
 from tracker.loop.repository import Repository
 
 WORKFLOW = ".github/workflows/bandwatch.yml"
@@ -56,18 +55,33 @@ Ask = Callable[[str], bool]
 def init(root: Path, wishes: Wishes, ask: Ask) -> tuple[Done, ...]:
     """Write the files into `root`; one that is there is replaced only if `ask` says so.
 
-    Raises ConfigError for settings that cannot be read or a folder that cannot be written,
-    GitError where a hook is wanted outside a repository.
+    Raises ConfigError for settings that cannot be read, a folder that cannot be written or is not
+    the root of its repository, GitError where a hook is wanted outside a repository.
     """
+    repository = top_folder(root)
+    if repository is not None and repository != root.resolve():
+        raise ConfigError(
+            f"cannot make {root} ready: GitHub reads workflows at the root of a repository alone; "
+            f"that is {repository}; call bandwatch init there"
+        )
+    if repository is None and wishes.hook:
+        raise GitError(f"cannot write a hook: {root} is no git repository; call git init first")
     try:
         done = _files(root, wishes, ask) if wishes.files else []
         if wishes.hook:
             done.append(_hook(root, ask))
     except OSError as error:
         raise ConfigError(
-            f"cannot write into {root}: {error.strerror or error}; check its permissions"
+            f"cannot write {error.filename or root}: {error.strerror or error}; check what is "
+            "there and its permissions"
         ) from None
     return tuple(done)
+
+
+def top_folder(root: Path) -> Path | None:
+    """Return the root of the git repository that a folder is in, None outside of one."""
+    top = Repository(root).run("rev-parse", "--show-toplevel", check=False)
+    return Path(top).resolve() if top else None
 
 
 def _files(root: Path, wishes: Wishes, ask: Ask) -> list[Done]:
@@ -108,30 +122,41 @@ def _settings(path: Path) -> Done:
     if not path.exists():
         path.write_text(section, "utf-8")
         return Done(PROJECT_FILE, Outcome.WRITTEN)
-    text = path.read_text("utf-8")
-    try:
-        known = tomllib.loads(text).get("tool", {})
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"cannot extend {path}: {error}; correct the file") from None
-    if "bandwatch" in known:
+    if "bandwatch" in read_tools(path):
         return Done(PROJECT_FILE, Outcome.THERE)
-    path.write_text(f"{text.rstrip()}\n\n{section}", "utf-8")
+    longer = _extended(path.read_bytes(), f"\n{section}")
+    try:
+        tomllib.loads(longer.decode())
+    except tomllib.TOMLDecodeError as error:  # a table in braces takes nothing more
+        raise ConfigError(
+            f"cannot extend {path}: {error}; write [tool.bandwatch] into it by hand"
+        ) from None
+    path.write_bytes(longer)
     return Done(PROJECT_FILE, Outcome.EXTENDED)
+
+
+def _extended(there: bytes, text: str) -> bytes:
+    """Return a file with further lines, which end as its own do; what is there stays."""
+    text = text if not there or there.endswith(b"\n") else f"\n{text}"
+    ends = "\r\n" if b"\r\n" in there else "\n"
+    return there + text.replace("\n", ends).encode()
 
 
 def _ignored(path: Path) -> Done:
     line = ".bandwatch/"
-    text = path.read_text("utf-8") if path.exists() else ""
-    if line in text.splitlines():
+    there = path.read_text("utf-8", "replace") if path.exists() else ""
+    if line in there.splitlines():
         return Done(IGNORE, Outcome.THERE)
-    before = f"{text.rstrip()}\n" if text.strip() else ""
-    path.write_text(f"{before}{line}\n", "utf-8")
-    return Done(IGNORE, Outcome.EXTENDED if before else Outcome.WRITTEN)
+    if not there.strip():
+        path.write_text(f"{line}\n", "utf-8")
+        return Done(IGNORE, Outcome.WRITTEN)
+    path.write_bytes(_extended(path.read_bytes(), f"{line}\n"))
+    return Done(IGNORE, Outcome.EXTENDED)
 
 
 def _file(root: Path, name: str, text: str, ask: Ask, *, executable: bool = False) -> Done:
     path = root / name
-    if path.exists():
+    if path.exists() or path.is_symlink():  # through a link, another place would be written
         if path.is_file() and path.read_text("utf-8", "replace") == text:
             return Done(name, Outcome.THERE)
         if not path.is_file() or not ask(name):
@@ -144,7 +169,6 @@ def _file(root: Path, name: str, text: str, ask: Ask, *, executable: bool = Fals
 
 
 def _hook(root: Path, ask: Ask) -> Done:
-    git.resolve("HEAD", root)  # a repository with a commit, or an error that says what is there
     folder = _hooks_folder(root)
     path = folder / "pre-push"
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

@@ -7,12 +7,11 @@ time_limit_s = 3600                 # of one process
 """
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracker.config import PROJECT_FILE
+from tracker.config import PROJECT_FILE, read_table
 from tracker.errors import ConfigError
 
 _SECTION = "[tool.bandwatch.ci]"
@@ -65,11 +64,7 @@ def read_loop_settings(root: Path, suite: tuple[str, ...] = ()) -> LoopSettings:
 def _table(project: Path) -> Mapping[str, object]:
     if not project.is_file():
         return {}
-    try:
-        document = tomllib.loads(project.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"cannot read {project}: {error}; correct the file") from None
-    table = document.get("tool", {}).get("bandwatch", {}).get("ci", {})
+    table = read_table(project).get("ci", {})
     if not isinstance(table, dict):
         raise ConfigError(f"cannot use {_SECTION}: expected a table, found {table!r}")
     return table

@@ -66,6 +66,73 @@ def test_files_of_theirs_are_kept_and_settings_are_added_to(project: Path) -> No
     assert (project / ".gitignore").read_text() == "build/\n.bandwatch/\n"
 
 
+def test_files_of_theirs_keep_every_byte_and_their_line_ends(project: Path) -> None:
+    before = b'[project]\r\nname = "theirs"\r\n# no line end'
+    (project / "pyproject.toml").write_bytes(before)
+    (project / ".gitignore").write_bytes(b"build/\r\n\r\n")
+    init(project, Wishes(), no)
+    after = (project / "pyproject.toml").read_bytes()
+    assert after.startswith(before + b"\r\n\r\n[tool.bandwatch]\r\n")
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert (project / ".gitignore").read_bytes() == b"build/\r\n\r\n.bandwatch/\r\n"
+
+
+def test_a_link_of_theirs_is_not_written_through(project: Path) -> None:
+    (project / "perf").mkdir()
+    (project / EXAMPLE).symlink_to(project.parent / "elsewhere.py")
+    done = {item.path: item.outcome for item in init(project, Wishes(), no)}
+    assert done[EXAMPLE] is Outcome.KEPT
+    assert not (project.parent / "elsewhere.py").exists()
+
+
+def test_a_folder_below_the_root_is_refused_since_no_workflow_runs_there(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "gpu").mkdir()
+    monkeypatch.chdir(project / "gpu")
+    answer = bandwatch("init")
+    assert answer.code == 2
+    assert f"{project}; call bandwatch init there" in answer.err
+    assert list((project / "gpu").iterdir()) == []
+
+
+def test_outside_a_repository_it_says_so_and_a_hook_writes_nothing(
+    tmp_path: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = bandwatch("init", "--hook")
+    assert answer.code == 2
+    assert "no git repository; call git init first" in answer.err
+    assert list(tmp_path.iterdir()) == []
+    answer = bandwatch("init")
+    assert answer.code == 0
+    assert "no git repository: call git init" in answer.out
+
+
+def test_a_repository_without_a_commit_gets_everything(
+    tmp_path: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.git(tmp_path, "init", "--quiet", "--initial-branch=trunk")
+    monkeypatch.chdir(tmp_path)
+    assert "5 of 5 files" in bandwatch("init", "--hook").out
+    assert os.access(tmp_path / ".git/hooks/pre-push", os.X_OK)
+    assert "refs/heads/trunk'" in (tmp_path / WORKFLOW).read_text()
+
+
+@pytest.mark.parametrize(
+    "text", [b"tool = 3\n", b"[[tool]]\n", b"\xff\n", b"tool = { x = 1 }\n", b"[tool\n"]
+)
+def test_settings_that_cannot_be_extended_are_one_line_and_nothing_is_written(
+    project: Path, bandwatch: Command, text: bytes
+) -> None:
+    (project / "pyproject.toml").write_bytes(text)
+    answer = bandwatch("init")
+    assert answer.code == 2
+    assert str(project / "pyproject.toml") in answer.err
+    assert (project / "pyproject.toml").read_bytes() == text
+    assert not (project / WORKFLOW).exists()
+
+
 def test_a_file_is_replaced_when_they_say_so(project: Path) -> None:
     (project / "perf").mkdir()
     (project / EXAMPLE).write_text("# old\n")
@@ -78,14 +145,6 @@ def test_a_file_is_replaced_when_they_say_so(project: Path) -> None:
     init(project, Wishes(), yes)
     assert asked == [EXAMPLE]
     assert "gpu_benchmark" in (project / EXAMPLE).read_text()
-
-
-def test_broken_settings_are_told_and_nothing_is_written(project: Path, bandwatch: Command) -> None:
-    (project / "pyproject.toml").write_text("[tool\n")
-    answer = bandwatch("init")
-    assert answer.code == 2
-    assert "correct the file" in answer.err
-    assert not (project / WORKFLOW).exists()
 
 
 @pytest.mark.parametrize(
