@@ -102,7 +102,7 @@ def _weigh(
     if not first or not last:
         return None
     if metric is _COPY:  # both the kernel's time and the copy's vary
-        noise = replace(noise, sigma=sqrt(2) * noise.sigma)
+        noise = Noise(sqrt(2) * noise.sigma, noise.degrees, noise.source)
     standing = against(
         _costs_of(metric, before),
         _costs_of(metric, after),

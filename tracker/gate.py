@@ -144,7 +144,7 @@ def _settled(
 def _told(judged: Judged, verdict: Verdict) -> Judged:
     # A waiver of what would pass anyway is nobody's concern.
     remarks = (verdict.waived,) if judged.verdict.exit_code is not ExitCode.OK else ()
-    return replace(judged, verdict=verdict, remarks=(*filter(None, remarks), *judged.remarks))
+    return Judged(verdict, judged.result, (*filter(None, remarks), *judged.remarks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,9 @@ def _looked_at(pairs: Sequence[_Pair]) -> list[_Pair]:
     both = chain.from_iterable((pair.base, pair.head) for pair in pairs)
     see(run.measurements_s for side in both if side for run in side.runs if run.timed)
     sides = iter(with_pasts([pair.base for pair in pairs if pair.base is not None]))
-    return [pair if pair.base is None else replace(pair, base=next(sides)) for pair in pairs]
+    return [
+        pair if pair.base is None else _Pair(next(sides), pair.head, pair.told) for pair in pairs
+    ]
 
 
 def _elsewhere(judged: Sequence[Judged], other: RunInfo, run: RunInfo) -> list[Judged]:
