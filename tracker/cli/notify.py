@@ -10,6 +10,7 @@ from tracker.cli.options import note, report_command
 from tracker.config import Config
 from tracker.errors import ConfigError
 from tracker.loop.changes import changes
+from tracker.loop.durations import counted
 from tracker.loop.feed import to_atom
 from tracker.loop.notify import Telling, news, tell
 from tracker.loop.settings import read_loop_settings
@@ -84,14 +85,17 @@ def command(
 def _feed(config: Config, branch: str, gpu: str | None, path: Path, page: str | None) -> Document:
     with Store.open(config.store.url, read_only=True) as store:
         found = changes(store, branch, gpu)
+    title = f"Bandwidth changes on {branch}{f', {gpu}' if gpu else ''}"
+    partial = path.with_name(f"{path.name}.partial")
     try:
-        path.write_text(to_atom(found, f"Bandwidth changes on {branch}", page), "utf-8")
+        partial.write_text(to_atom(found, title, page or config.store.shown, page), "utf-8")
+        partial.replace(path)  # whoever serves it reads a whole one
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None
     return Document(
         kind="feed",
         title="",
-        summary=f"{len(found)} change points in {path}",
+        summary=f"{counted(len(found), 'change point')} in {path}",
         facts={"changes": len(found)},
     )
 

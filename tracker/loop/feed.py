@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
 from tracker.loop.changes import Change
@@ -11,8 +12,11 @@ from tracker.units import bandwidth, percent
 _NEWEST = 100
 
 
-def to_atom(found: Sequence[Change], title: str, page: str | None = None) -> str:
-    """Return the newest hundred change points; an entry keeps its id for as long as it exists."""
+def to_atom(found: Sequence[Change], title: str, place: str, page: str | None = None) -> str:
+    """Return the newest hundred change points; an entry keeps its id for as long as it exists.
+
+    `place` is where they come from: feeds of several places are several feeds to a reader.
+    """
     newest = sorted(found, key=lambda change: -change.started)[:_NEWEST]
     updated = _moment(newest[0].started if newest else 0.0)
     link = f"  <link href={quoteattr(page)}/>" if page else ""
@@ -20,7 +24,7 @@ def to_atom(found: Sequence[Change], title: str, page: str | None = None) -> str
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"  <title>{_text(title)}</title>",
-        f"  <id>urn:bandwatch:feed:{_name(title)}</id>",
+        f"  <id>urn:uuid:{uuid5(NAMESPACE_URL, f'{place} {title}')}</id>",
         f"  <updated>{updated}</updated>",
         "  <author><name>Bandwatch</name></author>",
     ]

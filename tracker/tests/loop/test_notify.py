@@ -2,7 +2,6 @@
 
 import json
 import threading
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -231,7 +230,7 @@ def hook() -> Iterator[dict[str, Any]]:
         def do_POST(self) -> None:
             state["got"].append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(state["answer"])
-            if state["answer"] == 302:
+            if state["answer"] in {302, 307}:
                 self.send_header("Location", f"{state['address']}/elsewhere")
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -272,7 +271,7 @@ def test_the_command_posts_once_and_shows_no_address(
     assert SECRET.encode() not in (project / "runs.db").read_bytes()
 
 
-@pytest.mark.parametrize("answer", [302, 404, 500])
+@pytest.mark.parametrize("answer", [302, 307, 404, 429, 500])
 def test_a_refusal_is_told_without_the_address_and_tried_again(
     project: Path,
     bandwatch: Command,
@@ -371,19 +370,3 @@ def test_post_takes_any_success(hook: dict[str, Any]) -> None:
     hook["answer"] = 204
     post(hook["address"], {"a": 1})
     assert hook["got"] == [{"a": 1}]
-
-
-def test_the_feed_has_every_change_with_a_lasting_id(project: Path, bandwatch: Command) -> None:
-    space = {"a": "http://www.w3.org/2005/Atom"}
-    ids = []
-    for _ in range(2):
-        answer = bandwatch("notify", "--feed", "changes.xml")
-        assert answer.code == 0
-        feed = ET.parse(project / "changes.xml").getroot()
-        for name in ("title", "id", "updated"):
-            assert feed.find(f"a:{name}", space) is not None
-        entries = feed.findall("a:entry", space)
-        ids.append([entry.findtext("a:id", None, space) for entry in entries])
-        assert "slower" in str(entries[0].findtext("a:title", None, space))
-    assert ids[0] == ids[1]
-    assert len(set(ids[0])) == len(ids[0]) == 1
