@@ -28,6 +28,12 @@ _DURABLE = (
 )
 
 
+# Floats come back to the last bit, even where the server was told to send fewer digits.
+_OWN_SETTINGS = (
+    "SELECT set_config('lock_timeout', '{}s', true), set_config('extra_float_digits', '1', true)"
+)
+
+
 def make_engine(url: URL, *, read_only: bool) -> Engine:
     """Return an engine on a store that exists or may be created; nothing is opened yet."""
     path = file_of(url)
@@ -85,7 +91,8 @@ def _is_frozen(path: Path) -> bool:
 
 
 def _postgresql(url: URL, *, read_only: bool) -> Engine:
-    arguments: dict[str, Any] = {"application_name": "bandwatch"}
+    # Whatever the server, the role or the surroundings choose: names are text of any language.
+    arguments: dict[str, Any] = {"application_name": "bandwatch", "client_encoding": "utf8"}
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = _CONNECT_TIMEOUT_S
     try:
@@ -102,7 +109,7 @@ def _postgresql(url: URL, *, read_only: bool) -> Engine:
         writing = connection.get_execution_options().get(WRITING, False)
         level = "READ COMMITTED" if writing else "REPEATABLE READ, READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {level}")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{int(BUSY_TIMEOUT_S)}s'")
+        connection.exec_driver_sql(_OWN_SETTINGS.format(int(BUSY_TIMEOUT_S)))
         if writing:
             connection.exec_driver_sql(_DURABLE)
 

@@ -79,13 +79,27 @@ def upgrade(engine: Engine) -> None:
         _use_wal(engine)
     with _locked(engine) as connection:
         version = version_of(connection)
-        if version is not None and version not in VERSIONS:
+        if version is None:
+            _refuse_encoding(connection)
+        elif version not in VERSIONS:
             refuse_unless_current(version)
         if version is not None and connection.dialect.name == "postgresql":
             # The write lock: who writes now is waited for, who writes next finds the new version.
             connection.execute(select(Meta.id).with_for_update())
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
+
+
+def _refuse_encoding(connection: Connection) -> None:
+    """Raise StoreError for a server's database that cannot hold text of every language."""
+    if connection.dialect.name != "postgresql":
+        return
+    found = connection.execute(text("SHOW server_encoding")).scalar_one()
+    if found != "UTF8":
+        raise StoreError(
+            f"its encoding is {found}; expected UTF8; create a database with ENCODING 'UTF8' "
+            "TEMPLATE template0 (docs/operate.md)"
+        )
 
 
 @contextmanager
