@@ -43,6 +43,7 @@ class Device:
     timer: str = "scripted"
     launched: int = 0
     turns: int = 0
+    rounds: int = 0
     clock_step: ClassVar[float] = 0.0
 
     def runner(self, *_: object, streams: bool) -> Device:
@@ -57,7 +58,7 @@ class Device:
         return Batch(found, clock, late, sum(found))
 
     def once(self) -> None:
-        """Nothing."""
+        self.rounds += 1
 
     def synchronize(self) -> None:
         """Nothing."""
@@ -133,6 +134,15 @@ def test_a_calm_window_is_ok_and_has_its_states() -> None:
     assert set(found.states) == {"before", "during", "after"}
     assert found.sample is not None
     assert found.sample.sm_clock_hz == 1.98e9
+
+
+@pytest.mark.parametrize(("places", "rounds"), [(8, 0), (9, 1)])
+def test_every_place_is_launched_on_after_the_poison(places: int, rounds: int) -> None:
+    found = Findings(relu_workload(bytes_moved=MOVED), "cold")
+    device = Device(lambda _: 1e-5)
+    bench = FakeBench(device, Readings(CALM), limits=StopRule(max_samples=8, max_seconds=0.05))
+    time_workload(found, cast("Bench", bench), [lambda: None] * places, lambda: None)
+    assert device.rounds == rounds
 
 
 @pytest.mark.parametrize("when", [0, 1, 2])
