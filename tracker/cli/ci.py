@@ -34,6 +34,7 @@ from tracker.loop.session import Session
 from tracker.loop.settings import read_loop_settings
 from tracker.loop.waived import refuse_waivers
 from tracker.loop.workplace import own_folder, workplace
+from tracker.model import Checkout
 from tracker.report.escape import plain
 from tracker.report.formats import Format
 from tracker.report.verdicts import COMMENT_LIMIT, TEXT_LIMIT
@@ -210,7 +211,8 @@ def _report(session: Session, config: Config, folder: Path, form: Format, *, str
     document = partial(session_document, session, found, strict=strict)
     full, short = document(limit=None), document(limit=COMMENT_LIMIT)
     page = read_loop_settings(config.root).page
-    links = links_from(os.environ, page, full, reproduce(full.facts.get("commit"), session))
+    checkout = found.runs[0].checkout if found.runs else Checkout()
+    links = links_from(os.environ, page, full, reproduce(checkout, session))
     write_files(folder, full, short, links)
     if form is Format.GITHUB:
         write_summary(full, short, links, sys.stdout, os.environ)
@@ -221,7 +223,7 @@ def _report(session: Session, config: Config, folder: Path, form: Format, *, str
     return code
 
 
-def reproduce(sha: object, session: Session) -> str:
+def reproduce(checkout: Checkout, session: Session) -> str:
     """Return the command that measures a commit again by hand, as the session was asked to.
 
     A session from elsewhere is not to be trusted: its words stand quoted.
@@ -231,4 +233,9 @@ def reproduce(sha: object, session: Session) -> str:
     selection = ("-k", plain(keyword)) if isinstance(keyword, str) else ()
     quick = ("--quick",) if asked.get("quick") is True else ()
     command = shlex.join(("bandwatch", "ci", "--ab", *quick, *selection))
-    return f"git switch --detach {str(sha)[:12]} && {command}" if sha else "bandwatch ci"
+    if checkout.commit is None:
+        return "bandwatch ci"
+    sha = checkout.commit.sha
+    # A pull request's test merge is in no branch: no clone has it by itself.
+    fetch = f"git fetch origin {sha} && " if checkout.head not in {None, sha} else ""
+    return f"{fetch}git switch --detach {sha[:12]} && {command}"

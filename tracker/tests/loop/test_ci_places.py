@@ -91,6 +91,10 @@ def test_a_pull_request_in_a_shallow_clone_is_judged_against_its_base(
     assert bandwatch("ci", "--no-record", "--store", known).code == 1
     assert outcomes() == {"relu": "regression", "add": "no change"}
     assert base[:12] in report()["tables"]["verdicts"][0]["baseline"]
+    # Nobody's clone has the test merge: what is to be typed fetches it.
+    merge = fake.git(clone, "rev-parse", "HEAD")
+    told = (OUT / "comment.md").read_text("utf-8")
+    assert f"git fetch origin {merge} && git switch --detach {merge[:12]} && bandwatch" in told
 
 
 def test_turns_in_a_shallow_clone_are_left_out_and_it_is_said(
