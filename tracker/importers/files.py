@@ -52,11 +52,25 @@ def read_files(paths: Sequence[Path], form: str = AUTO, hints: Hints | None = No
     """
     hints = hints or Hints()
     notes: list[str] = []
-    files = [_read(path, form, hints) for path in _files(paths)]
+    files = [
+        (tool, _with_results(path, tool, runs, notes))
+        for path in _files(paths)
+        for tool, runs in [_read(path, form, hints)]
+    ]
+    if files and not any(runs for _, runs in files):
+        raise RecordError(f"cannot import: {'; '.join(notes)[:400]}; expected at least one result")
     found = [run for _, runs in files for run in runs]
     undated = {run.run_id for tool, runs in files for run in runs if tool == nvbench.TOOL}
     whole = _one_run(found, hints.run_id) if hints.run_id else found
     return Imported(tuple(_merged(whole, notes)), tuple(notes), frozenset(undated))
+
+
+def _with_results(path: Path, tool: str, runs: Sequence[Run], notes: list[str]) -> tuple[Run, ...]:
+    """Return the runs that brought a result; our own records may say that nothing was measured."""
+    kept = tuple(run for run in runs if run.results or tool == RECORD)
+    if not kept:
+        notes.append(f"left out {path}: no result in it")
+    return kept
 
 
 def dated_as_held(store: Store, imported: Imported) -> tuple[Run, ...]:

@@ -265,6 +265,17 @@ def test_an_unknown_format_is_refused_with_those_that_are_known(file: Path) -> N
     assert "it is no nvbench file" in refused(write(file, PYTEST_BENCHMARK), "nvbench")
 
 
+@pytest.mark.parametrize("name", ["pytest-benchmark", "google-benchmark", "asv"])
+def test_a_file_without_a_result_is_no_success(file: Path, tmp_path: Path, name: str) -> None:
+    empty = copy_of(ALL[name])
+    empty["results" if name == "asv" else "benchmarks"] = {} if name == "asv" else []
+    assert "no result in it; expected at least one result" in refused(write(file, empty))
+    # Beside others it is told and brings no empty run.
+    both = read_files([file, write(tmp_path / "full.json", ALL[name])])
+    assert len(both.runs) == 1
+    assert both.notes[0].startswith("left out ")
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no such file"):
         read_files([tmp_path / "none.json"])
