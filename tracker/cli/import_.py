@@ -51,7 +51,8 @@ def command(
     del form
     exported = [file for file in files if is_export(file)]
     others = [file for file in files if file not in exported]
-    hints = Hints(gpu, git.commit(commit, config.root) if commit else None, run_id)
+    named = git.commit(commit, config.root) if commit else None
+    hints = Hints(gpu or None, named, run_id or None)
     imported = read_files(others, source, hints)
     prepare_folder(config.store)
     notes = list(imported.notes)

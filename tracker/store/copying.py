@@ -8,12 +8,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.engine import Connection
 
 from tracker.errors import StoreError
+from tracker.store.engine import open_file
 from tracker.store.schema import Base, Meta, RunRow
 from tracker.store.store import Store
 from tracker.store.trouble import telling
@@ -134,7 +134,7 @@ def backup(store: Store, path: Path) -> int:
 def _copy_file(source: Path, target: Path) -> None:
     """Copy an SQLite file as of one moment, while others read and write it, and check the copy."""
     with (
-        closing(sqlite3.connect(f"file:{quote(str(source.absolute()))}?mode=ro", uri=True)) as old,
+        closing(open_file(source, read_only=True)) as old,
         closing(sqlite3.connect(target)) as new,
     ):
         old.backup(new)

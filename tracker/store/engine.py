@@ -48,7 +48,7 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
     # NullPool: a file is opened in microseconds, and no connection outlives a fork or a test.
     engine = create_engine(
         "sqlite://",
-        creator=lambda: _open_file(path, read_only=read_only),
+        creator=lambda: open_file(path, read_only=read_only),
         poolclass=NullPool,
     )
 
@@ -62,7 +62,8 @@ def _sqlite(path: Path, *, read_only: bool) -> Engine:
     return engine
 
 
-def _open_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
+def open_file(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Return a connection on an SQLite store's file, one in a folder that nobody may write too."""
     name = quote(str(path.absolute()))
     mode = "ro" if read_only else "rw"
     if read_only and _is_frozen(path):

@@ -25,7 +25,8 @@ _SQLITE = {
     10: f"the disk failed: {_SPACE}",
     11: _DAMAGED,
     13: f"the disk is full: {_SPACE}",
-    14: "the file or its folder cannot be opened; check that they exist and their permissions",
+    14: "the file or its folder cannot be opened, or only to read; check that they exist and who may "
+    "write there",
     26: f"the file is no SQLite database, or damaged: {RESTORE}",
 }
 # By SQLSTATE: https://www.postgresql.org/docs/15/errcodes-appendix.html

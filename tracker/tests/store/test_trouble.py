@@ -177,12 +177,16 @@ def test_a_file_that_can_only_be_read_is_told(path: Path) -> None:
 
 
 def test_a_frozen_folder_can_be_read_without_files_beside(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with Store.open(str(path), read_only=True) as store:
         assert store.revision() == 1
         assert [p.name for p in path.parent.iterdir()] == ["store.db"]
+        other = tmp_path / "elsewhere"
+        other.mkdir()
+        assert back_up(store, other / "copy.db")
+        assert [p.name for p in path.parent.iterdir() if p != other] == ["store.db"]
 
 
 def test_a_full_disk_is_told_and_changes_nothing(
