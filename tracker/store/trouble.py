@@ -25,7 +25,7 @@ _SQLITE = {
     10: f"the disk failed: {_SPACE}",
     11: _DAMAGED,
     13: f"the disk is full: {_SPACE}",
-    14: "the file or its folder cannot be opened, or only to read; check that they exist and who may "
+    14: "the file or its folder cannot be opened, or only read; check that they exist, and who may "
     "write there",
     26: f"the file is no SQLite database, or damaged: {RESTORE}",
 }

@@ -192,7 +192,7 @@ def test_a_frozen_folder_can_be_read_without_files_beside(
 def test_a_full_disk_is_told_and_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = engine._open_file
+    opened = engine.open_file
 
     def on_a_small_disk(*arguments: Path, read_only: bool) -> sqlite3.Connection:
         connection = opened(*arguments, read_only=read_only)
@@ -200,7 +200,7 @@ def test_a_full_disk_is_told_and_changes_nothing(
         connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         return connection
 
-    monkeypatch.setattr(engine, "_open_file", on_a_small_disk)
+    monkeypatch.setattr(engine, "open_file", on_a_small_disk)
     with Store.open(str(path)) as store:
         with refused("the disk is full", "nothing was written", "free some space"):
             store.record(big_run())
