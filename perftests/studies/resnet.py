@@ -229,6 +229,8 @@ def _measured(scope: Scope, problem: Problem, way: Way, *, powered: bool) -> Ran
         with _on(bench), torch.no_grad():
             seconds = iteration_times(loop, bench)
             load, why = _load(loop, bench, median(seconds)) if powered else (None, None)
+            if scope.gpu:  # a host's pace drifts: half before the window for energy, half after
+                seconds += iteration_times(loop, bench)
     except Exception as error:  # noqa: BLE001 - the other ways go on
         return Ran(Measured(way.name, why=reason_of(error)))
     gpu_s = median(outcome.seconds) if scope.gpu else None

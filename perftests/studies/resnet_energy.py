@@ -115,12 +115,18 @@ def told(energies: Sequence[Row], stock: str, best: str) -> list[str]:
     if ABOVE in before and ABOVE in after:
         text += f", above idle from {_change(before, after, ABOVE, ABOVE_ERROR)}"
     sentences = [f"{text}; {_PUBLISHED}."]
-    other = [_told_pace(row) for row in energies if _another(row)]
+    other = [f"{row['way']} {float(row['pace']):.0%}" for row in energies if _another(row)]
     if other:
-        sentences.append(
-            f"While joules were counted {' and '.join(other)}: iterations and joules are of the "
-            "same seconds, so that the figures are of that pace."
-        )
+        sentences += [
+            (
+                "A host is unsteady: while joules were counted the pace was, of the timed one, "
+                f"{'; '.join(other)}."
+            ),
+            (
+                "Iterations and joules are of the same seconds, so that efficiencies are of that pace"
+                f"{_told_at_timed([before, after])}."
+            ),
+        ]
     return sentences
 
 
@@ -141,11 +147,9 @@ def _change(before: Row, after: Row, name: str, error: str) -> str:
     )
 
 
-def _told_pace(row: Row) -> str:
-    text = f"{row['way']} went at {float(row['pace']):.0%} of its timed pace"
-    if AT_TIMED in row:
-        text += f" (at that it would have {float(row[AT_TIMED]):.0f} GFLOP/s a watt)"
-    return text
+def _told_at_timed(rows: Sequence[Row]) -> str:
+    known = [f"{float(row[AT_TIMED]):.0f} ({row['way']})" for row in rows if AT_TIMED in row]
+    return f"; at the timed one the board would have {' and '.join(known)}" if known else ""
 
 
 def draw(axes: Any, energies: Sequence[Row], names: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = 20, 200
 _CPU_LEAST = 3
-_WITHIN_S = 0.6
+_WITHIN_S = 0.3
 _PROFILED = 4
 _SETTLE_S, _WINDOW_S = 0.3, 2.2
 """Of a window for energy, what is left out at its start, and what follows."""
