@@ -118,14 +118,10 @@ def told(energies: Sequence[Row], stock: str, best: str) -> list[str]:
     other = [f"{row['way']} {float(row['pace']):.0%}" for row in energies if _another(row)]
     if other:
         sentences += [
-            (
-                "A host is unsteady: while joules were counted the pace was, of the timed one, "
-                f"{'; '.join(other)}."
-            ),
-            (
-                "Iterations and joules are of the same seconds, so that efficiencies are of that pace"
-                f"{_told_at_timed([before, after])}."
-            ),
+            "A host is unsteady: while joules were counted the pace was, of the timed one, "
+            + f"{'; '.join(other)}.",
+            "Iterations and joules are of the same seconds, so that efficiencies are of that "
+            + f"pace{_told_at_timed([before, after])}.",
         ]
     return sentences
 
