@@ -117,12 +117,14 @@ def told(energies: Sequence[Row], stock: str, best: str) -> list[str]:
     sentences = [f"{text}; {_PUBLISHED}."]
     other = [f"{row['way']} {float(row['pace']):.0%}" for row in energies if _another(row)]
     if other:
-        sentences += [
-            "A host is unsteady: while joules were counted the pace was, of the timed one, "
-            + f"{'; '.join(other)}.",
+        paces, at_timed = "; ".join(other), _told_at_timed([before, after])
+        sentences.append(
+            f"A host is unsteady: while joules were counted the pace was, of the timed one, {paces}."
+        )
+        sentences.append(
             "Iterations and joules are of the same seconds, so that efficiencies are of that "
-            + f"pace{_told_at_timed([before, after])}.",
-        ]
+            f"pace{at_timed}."
+        )
     return sentences
 
 
