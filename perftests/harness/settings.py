@@ -8,7 +8,7 @@ from perftests.harness.errors import SettingError
 from perftests.harness.stop import StopRule
 
 MODES = ("cold", "hot", "rotated")
-GPU_RULE = StopRule(resolution_s=1e-8)
+GPU_RULE = StopRule(resolution_s=7e-9)
 """A process shifts the times of all its launches by some 0.03 us: see docs/how-it-measures.md."""
 CPU_RULE = StopRule(target=5e-3, min_samples=7, settle_samples=40, max_samples=400, max_seconds=0.4)
 QUICK_SHARE = 0.4
