@@ -119,7 +119,8 @@ def told(energies: Sequence[Row], stock: str, best: str) -> list[str]:
     if other:
         paces, at_timed = "; ".join(other), _told_at_timed([before, after])
         sentences.append(
-            f"A host is unsteady: while joules were counted the pace was, of the timed one, {paces}."
+            "A host is unsteady: while joules were counted the pace was, of the timed one, "
+            f"{paces}."
         )
         sentences.append(
             "Iterations and joules are of the same seconds, so that efficiencies are of that "
