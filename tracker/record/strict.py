@@ -69,6 +69,11 @@ def parse_json(data: bytes, name: str, *, nan: bool = False) -> object:
         raise RecordError(
             f"cannot read {name}: byte {error.start} is not UTF-8; expected JSON in UTF-8"
         ) from error
+    if text.startswith("\ufeff"):
+        raise RecordError(
+            f"cannot read {name}: it begins with a byte order mark, as spreadsheets write it; "
+            "expected UTF-8 without one"
+        )
     try:
         value: object = json.loads(
             text,
