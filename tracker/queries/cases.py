@@ -116,7 +116,12 @@ def find_case(store: Store, text: str) -> tuple[str, Case]:
             f"cannot find case {text!a} in {store.name}: none of {len(rows)} cases is called that; "
             "`bandwatch list --cases` shows them"
         )
-    some = "; ".join(sorted(row.label for row in found)[:5])
+    labels = Counter(row.label for row in found)
+    # A label does not tell one version of a benchmark from the next, nor 1 from "1".
+    named = sorted(
+        row.label if labels[row.label] == 1 else f"{row.label} ({row.fingerprint})" for row in found
+    )
+    more = "more words" if max(labels.values()) == 1 else "more words or a fingerprint"
     raise NotFoundError(
-        f"cannot find case {text!a}: {len(found)} cases fit: {some}; give more words"
+        f"cannot find case {text!a}: {len(found)} cases fit: {'; '.join(named[:5])}; give {more}"
     )

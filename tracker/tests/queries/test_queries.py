@@ -320,6 +320,16 @@ def test_a_case_is_found_by_fingerprint_label_and_words(store: Store) -> None:
         queries.find_case(store, "softmax")
 
 
+def test_cases_of_one_label_are_told_apart_by_their_fingerprints(store: Store) -> None:
+    old, new = make_case(), make_case(version=2)
+    store.record(a_run(1, results=(make_result(old), make_result(new))))
+    with pytest.raises(NotFoundError, match="give more words or a fingerprint") as caught:
+        queries.find_case(store, old.label)
+    for case in (old, new):
+        assert f"({case.fingerprint})" in str(caught.value)
+        assert queries.find_case(store, case.fingerprint) == (case.fingerprint, case)
+
+
 def test_candidates_are_ancestors_nearest_first_then_this_commit(store: Store) -> None:
     for number in (1, 2, 3):
         store.record(a_run(number))
