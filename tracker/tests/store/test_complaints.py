@@ -8,6 +8,7 @@ CB Conbench, BE Bencher, NY Nyrkiö, LN LLVM LNT):
 | 1 PB#96: 1.8 GB files of parameter values | test_data_in_parameters_never_reaches_the_store |
 | 1 PB#96: the same, in an imported file | importers/test_formats.py::test_large_parameter_values_become_digests |
 | 2 PB: after run 9999 saving fails, 9999 stays the latest | test_the_newest_run_is_told_by_time_not_by_its_name |
+| 2 the same: another kind of run is taken for the newest | cli/test_newest.py::test_an_export_of_one_run_is_that_of_the_suite |
 | 3 PB#276: a first run ends in a usage error | test_a_first_run_into_no_store_at_all_is_no_error |
 | 4 PB#273: stored runs cannot fail a build | cli/test_commands.py::test_check_judges_the_newest_run_and_fails_on_a_regression |
 | 5 PB#260: shards cannot be merged | importers/test_formats.py::test_shards_of_one_run_are_merged_by_the_id_that_is_given |
@@ -22,8 +23,11 @@ CB Conbench, BE Bencher, NY Nyrkiö, LN LLVM LNT):
 | 10 metamask#45451: a size limit froze the baseline unseen | test_verdict.py::test_a_stale_baseline_cannot_vouch_for_no_change_but_shows_a_loss |
 | 10 the same: a store that cannot be written passes | test_a_store_that_cannot_be_written_is_an_error_each_time |
 | 9 GA: concurrent pushes lose data: kills in the middle | store/test_processes.py::test_killed_writers_leave_whole_runs_only |
+| 9 the same: damage is found and told | cli/test_damage.py::test_bytes_damaged_at_random_are_no_internal_error |
+| 9 the same: and where it is in what queries use | store/test_keeping.py::test_each_kind_of_damage_is_found |
 | 12 AS#630: dies on a commit that left the repository | test_a_commit_that_left_the_repository_keeps_its_results |
 | 16 pybroker#287, CB#1191: nothing measured passes | test_verdict.py::test_an_empty_run_is_undecided |
+| 16 the same: an import of nothing passes | importers/test_faults.py::test_a_file_without_a_result_is_no_success |
 | 17 CB#1191, #1260: no results are no regressions | test_verdict.py::test_an_empty_run_is_undecided |
 | 17 the same: an empty selection exports nothing, quietly | exporters/test_round_trip.py::test_a_gpu_model_without_runs_is_no_empty_export |
 | 19 CB#978, #1470: queries slow down as results pile up | test_no_query_reads_all_results |
@@ -40,6 +44,7 @@ CB Conbench, BE Bencher, NY Nyrkiö, LN LLVM LNT):
 | CB: the hash has the number of GPUs, not their model | test_two_gpu_models_never_share_a_series |
 | LN#75: orders know nothing of git | queries/test_queries.py::test_parents_decide_before_wrong_clocks |
 | BE: backdated results stand at the end | queries/test_queries.py::test_a_series_is_in_commit_order_with_backfills_in_place |
+| BE, GA: two benchmarks of one name replace each other | exporters/test_formats.py::test_cases_with_one_label_are_all_there |
 | NY: two results cannot share a timestamp | test_two_runs_may_begin_at_one_moment |
 | AS: a changed benchmark goes on in the old series | test_another_version_of_a_benchmark_is_another_series |
 | BE 0.6.1: a retried submission doubles results | store/test_store.py::test_the_same_run_twice_changes_nothing |

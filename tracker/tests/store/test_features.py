@@ -5,6 +5,7 @@ Rows of the survey's merged list (docs/results/store-scale.md has the figures):
 | feature | test |
 |---|---|
 | 1 one stable fingerprint as identity | record/test_parse.py::test_the_order_of_parameters_is_no_part_of_a_case |
+| 1 values that are equal are one case | record/test_parse.py::test_values_that_are_equal_are_one_case |
 | 2 parameters as named values, never data | store/test_complaints.py::test_data_in_parameters_never_reaches_the_store |
 | 3 the GPU model in the key | store/test_complaints.py::test_two_gpu_models_never_share_a_series |
 | 4 driver, CUDA, ECC, MIG, clocks, power in the key | store/test_complaints.py::test_another_cuda_is_another_series |
@@ -34,6 +35,7 @@ Rows of the survey's merged list (docs/results/store-scale.md has the figures):
 | 20 another version ends the series | store/test_complaints.py::test_another_version_of_a_benchmark_is_another_series |
 | 42 exit codes tell apart what happened | cli/test_commands.py::test_every_format_has_the_same_exit_code |
 | 43 the stored run meets the same gate | cli/test_commands.py::test_check_judges_the_newest_run_and_fails_on_a_regression |
+| 43 the newest run is one of the suite | cli/test_newest.py::test_compare_takes_the_run_of_the_suite_on_both_sides |
 | 44 a report that can be put in place | loop/test_ci.py::test_all_files_say_the_same |
 | 45 the merge base is the baseline | test_gate.py::test_a_pull_request_is_judged_against_its_base_not_its_own_push |
 | 46 a first run is no error | test_gate.py::test_the_first_run_has_no_baseline_and_that_is_no_error |
@@ -41,6 +43,7 @@ Rows of the survey's merged list (docs/results/store-scale.md has the figures):
 | 48 backfills take their place | queries/test_queries.py::test_a_series_is_in_commit_order_with_backfills_in_place |
 | 49 one schema on both engines | store/test_keeping.py::test_the_migrations_make_the_schema_of_the_models |
 | 49 a copy between them | store/test_keeping.py::test_a_copy_is_the_same_store |
+| 49 whatever the server is set to | store/test_settings.py::test_no_setting_of_a_server_changes_what_comes_back |
 | 50 parallel jobs' files are merged | importers/test_formats.py::test_shards_of_one_run_are_merged_by_the_id_that_is_given |
 | 51 samples thinned, summaries kept | store/test_keeping.py::test_pruning_keeps_summaries_and_the_newest_runs |
 | 52 a stale baseline is told | test_verdict.py::test_a_stale_baseline_cannot_vouch_for_no_change_but_shows_a_loss |
