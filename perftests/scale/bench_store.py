@@ -215,7 +215,7 @@ def _as_command(command: list[str]) -> int:
 
 
 def _side_by_side(address: str, first: str, second: str) -> int:
-    with Store.open(address, read_only=True) as store:
+    with Store.open(address, read_only=True) as store, store.one_moment():
         base, head = (queries.find_run(store, run_id) for run_id in (first, second))
         found = queries.medians(store, base, head)
         columns = (found.labels, found.base_s.tolist(), found.head_s.tolist())

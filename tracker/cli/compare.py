@@ -36,7 +36,11 @@ def command(
 
     Example: bandwatch compare main
     """
-    with Store.open(config.store.url, read_only=True) as store, collector_paused():
+    with (
+        Store.open(config.store.url, read_only=True) as store,
+        store.one_moment("compare runs"),
+        collector_paused(),
+    ):
         found = resolve(store, b, gpu)
         head = found.run
         base, notes = _base(store, a, head, gpu)

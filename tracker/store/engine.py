@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -44,6 +45,8 @@ def make_engine(url: URL, *, read_only: bool) -> Engine:
     )
 
 
+# What is opened again is the same engine, so that each statement becomes SQL once a process.
+@lru_cache(maxsize=16)
 def _sqlite(path: Path, *, read_only: bool) -> Engine:
     # NullPool: a file is opened in microseconds, and no connection outlives a fork or a test.
     engine = create_engine(

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from threading import local
 from typing import Any, Self
 
 from sqlalchemy import URL, Engine, select, update
@@ -59,6 +60,7 @@ class Store:
         self.url = url
         self.engine = engine
         self.read_only = read_only
+        self._held = local()
         # What queries keep between calls; each entry says for which revision it holds.
         self.cache: dict[str, tuple[int, Any]] = {}
 
@@ -119,8 +121,27 @@ class Store:
     @contextmanager
     def reading(self, action: str = "read") -> Iterator[Connection]:
         """Give a connection whose reads all see the store at one moment."""
+        held: Connection | None = getattr(self._held, "connection", None)
+        if held is not None:
+            with telling(action, self.url):
+                yield held
+            return
         with telling(action, self.url), self.engine.connect() as connection, connection.begin():
             yield connection
+
+    @contextmanager
+    def one_moment(self, action: str = "read") -> Iterator[None]:
+        """Let every reading of this thread inside see the store as at the first one.
+
+        For a few seconds of work: what others write meanwhile is not seen.
+        """
+        before = getattr(self._held, "connection", None)
+        with self.reading(action) as connection:
+            self._held.connection = connection
+            try:
+                yield
+            finally:
+                self._held.connection = before
 
     @contextmanager
     def writing(self, action: str = "write") -> Iterator[tuple[Connection, int]]:

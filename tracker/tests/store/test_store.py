@@ -1,5 +1,6 @@
 """The store keeps what a record says, once, and refuses what contradicts it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,3 +67,36 @@ def test_one_run_id_with_other_content_is_a_conflict(store: Store) -> None:
         store.record(other)
     assert store.revision() == 1
     assert stored(store, "run-00000001") == make_run()
+
+
+def test_readings_inside_one_moment_see_nothing_that_was_written_since(address: str) -> None:
+    with Store.open(address) as writer, Store.open(address, read_only=True) as store:
+        writer.record(make_run("run-00000001", 1))
+        with store.one_moment():
+            assert store.revision() == 1
+            with store.one_moment():
+                assert store.revision() == 1
+            writer.record(make_run("run-00000002", 2))
+            assert store.revision() == 1
+        assert store.revision() == 2
+
+
+def test_readings_of_another_thread_are_not_held_to_one_moment(address: str) -> None:
+    with (
+        Store.open(address) as writer,
+        Store.open(address, read_only=True) as store,
+        store.one_moment(),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert store.revision() == 0
+        writer.record(make_run("run-00000001", 1))
+        assert pool.submit(store.revision).result() == 1
+        assert store.revision() == 0
+
+
+def test_a_failure_inside_one_moment_ends_it(address: str) -> None:
+    with Store.open(address) as store:
+        with pytest.raises(ZeroDivisionError), store.one_moment():
+            raise ZeroDivisionError
+        store.record(make_run("run-00000001", 1))
+        assert store.revision() == 1
