@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import report_command
+from tracker.cli.options import MOST, report_command
 from tracker.config import Config
 from tracker.errors import ExitCode, StoreError
 from tracker.report.document import Column, Document, Kind, Row, Table
@@ -183,7 +183,7 @@ def backup(*, file: Path, form: Format, config: Config) -> Document:
 @click.option("--older-than", type=float, required=True, metavar="DAYS", help="Only older runs.")
 @click.option(
     "--keep-runs",
-    type=click.IntRange(0),
+    type=click.IntRange(0, MOST),
     default=100,
     show_default=True,
     help="Spare so many newest runs of each GPU model.",

@@ -6,7 +6,7 @@ from math import isfinite
 import click
 
 from tracker.cli.list_ import ORPHAN, PURPOSE, with_rare
-from tracker.cli.options import report_command
+from tracker.cli.options import MOST, report_command
 from tracker.config import Config
 from tracker.errors import NotFoundError
 from tracker.occasion import purpose
@@ -48,7 +48,7 @@ COLUMNS = (
 @click.option("--branch", metavar="NAME", help="Only runs on this branch.")
 @click.option("--dirty", is_flag=True, help="Show runs with uncommitted changes too.")
 @click.option(
-    "--limit", type=click.IntRange(1), default=30, show_default=True, help="The last so many."
+    "--limit", type=click.IntRange(1, MOST), default=30, show_default=True, help="The last so many."
 )
 @report_command
 def command(

@@ -2,7 +2,7 @@
 
 import click
 
-from tracker.cli.options import report_command
+from tracker.cli.options import MOST, report_command
 from tracker.config import Config, redact
 from tracker.occasion import in_a_word, newest, purpose
 from tracker.orphans import reach_of, remark
@@ -53,7 +53,11 @@ CASE_COLUMNS = (
 @click.option("--gpu", metavar="MODEL", help="Only this GPU model.")
 @click.option("--branch", metavar="NAME", help="Only runs on this branch.")
 @click.option(
-    "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many runs."
+    "--limit",
+    type=click.IntRange(1, MOST),
+    default=30,
+    show_default=True,
+    help="At most so many runs.",
 )
 @report_command
 def command(

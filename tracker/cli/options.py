@@ -14,6 +14,8 @@ from tracker.errors import StoreError, TrackerError, WriteError
 from tracker.report.document import Document
 from tracker.report.formats import Format, write
 
+# More rows or runs than any store holds, and a number that every database takes.
+MOST = 1_000_000_000
 # How long to look for damage that explains an error.
 _SEARCH_S = 10.0
 

@@ -80,7 +80,8 @@ class _Telling:
 
     def one(self) -> RunInfo:
         """Return the run that is named, else the newest of the suite."""
-        found = meant(self.store, self.scope.run or "latest", self.scope.gpu_model)
+        named = "latest" if self.scope.run is None else self.scope.run
+        found = meant(self.store, named, self.scope.gpu_model)
         for line in found.named:
             self.tell(line)
         return found.run

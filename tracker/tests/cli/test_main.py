@@ -255,6 +255,18 @@ def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -
     assert (filled / "err").read_text() == ""
 
 
+@pytest.mark.parametrize(
+    "command", ["list --limit", "history relu --limit", "db prune --older-than 1 --keep-runs"]
+)
+def test_a_number_that_no_database_takes_is_wrong_use(
+    filled: Path, bandwatch: Command, command: str
+) -> None:
+    del filled
+    answer = bandwatch(*command.split(), "9" * 30)
+    assert answer.code == 2
+    assert "1000000000" in answer.err
+
+
 @pytest.mark.parametrize("command", ["list", "check", "db info", "export --format jsonl"])
 def test_a_full_disk_under_standard_output_is_one_line(filled: Path, command: str) -> None:
     with Path("/dev/full").open("wb") as full:

@@ -81,6 +81,13 @@ def test_a_store_of_studies_alone_has_no_newest_run_to_export(bandwatch: Command
 
 
 @pytest.mark.parametrize("form", ["openmetrics", "jsonl", "bmf"])
+def test_an_empty_name_is_no_name_of_the_newest(bandwatch: Command, form: str) -> None:
+    answer = bandwatch("export", "", "--format", form)
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot find run ''" in answer.err
+
+
+@pytest.mark.parametrize("form", ["openmetrics", "jsonl", "bmf"])
 def test_a_gpu_model_that_is_not_there_is_no_empty_export(bandwatch: Command, form: str) -> None:
     answer = bandwatch("export", "--format", form, "--gpu", "NVIDIA A100")
     assert (answer.code, answer.out) == (2, "")
