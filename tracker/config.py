@@ -8,7 +8,7 @@ in a flag or the environment, from the working folder.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy.engine import URL
@@ -40,7 +40,8 @@ _KEYS = frozenset({"ci", "store", "suite", "team_store", "thresholds", "override
 class StoreChoice:
     """A store's URL and, for messages, where it was named."""
 
-    url: str
+    # In no traceback either: it may hold a password.
+    url: str = field(repr=False)
     source: str
 
     @property

@@ -112,6 +112,11 @@ def test_credentials_are_hidden(secret: str) -> None:
     assert "***" in shown
 
 
+def test_a_choice_in_a_traceback_shows_no_password(tmp_path: Path) -> None:
+    address = "postgresql://me:hunter2@host/db?password=hunter2"
+    assert "hunter2" not in repr(load_config(address, start=tmp_path, environ={}))
+
+
 def test_what_holds_no_credentials_stays_as_it_is() -> None:
     text = "sqlite:////a/b.db and postgresql://me@host/db at 10:30, mail a@b"
     assert redact(text) == text
