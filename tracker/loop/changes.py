@@ -8,7 +8,8 @@ import numpy as np
 
 from tracker.levels import Course, Floats, Found, lasting, steps, trusted
 from tracker.model import Case
-from tracker.queries import Series, SeriesInfo, series, series_list
+from tracker.occasion import newest
+from tracker.queries import Series, SeriesInfo, gpu_models, series, series_list
 from tracker.stats.change_point import history
 from tracker.store import Store
 from tracker.store.people import Triage
@@ -111,18 +112,35 @@ def changes(store: Store, branch: str, gpu_model: str | None = None) -> tuple[Ch
 
 
 def lines(store: Store, branch: str, gpu_model: str | None = None) -> Iterator[Line]:
-    """Yield every series of a branch, in its newest environment, with its trusted results."""
-    newest: dict[tuple[str, str], SeriesInfo] = {}
+    """Yield every series of a branch, in its newest environment, with its trusted results.
+
+    That is the environment of the newest run of the suite, for a case that it has not that of the
+    newest result: a study in another one must not end every line.
+    """
+    of_suite = _environments(store, branch)
+    chosen: dict[tuple[str, str], SeriesInfo] = {}
+
+    def rank(info: SeriesInfo) -> tuple[bool, float]:
+        return info.environment_key == of_suite.get(info.gpu_model), info.last_started
+
     for info in series_list(store, gpu_model=gpu_model):
-        known = newest.get((info.case_key, info.gpu_model))
-        if known is None or info.last_started > known.last_started:
-            newest[info.case_key, info.gpu_model] = info
-    for (key, model), info in newest.items():
+        known = chosen.setdefault((info.case_key, info.gpu_model), info)
+        chosen[info.case_key, info.gpu_model] = max(known, info, key=rank)
+    for (key, model), info in chosen.items():
         found = series(store, key, model, environment_key=info.environment_key, branch=branch)
         counts = trusted(found.status, found.shared)
         kept = [i for i in range(len(found)) if counts[i] and _usable(found, i)]
         if kept:
             yield _line(found, kept)
+
+
+def _environments(store: Store, branch: str) -> dict[str, str]:
+    """Return the environment of the newest run of the suite on a branch, by GPU model."""
+    found = {
+        model.name: newest(store, gpu_model=model.name, branch=branch, dirty=False)
+        for model in gpu_models(store)
+    }
+    return {name: meant.run.environment_key for name, meant in found.items() if meant}
 
 
 def _usable(found: Series, i: int) -> bool:

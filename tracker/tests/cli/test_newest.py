@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tracker.loop.changes import lines
 from tracker.model import Run
 from tracker.occasion import AGAIN, AS_BASE, IN_TURNS, LATER, in_a_word, newest
 from tracker.store import Store
@@ -162,6 +163,14 @@ def test_many_newer_runs_are_passed_over(filled: object) -> None:
         before = newest(store, but=found.run)
         assert before is not None
         assert before.run.run_id == "run-of-commit-3"
+
+
+def test_a_study_in_another_environment_ends_no_line(study: Run) -> None:
+    elsewhere = replace(study.environment, libraries={"torch": "9.9"})
+    keep(replace(study, run_id="a-study-elsewhere", environment=elsewhere))
+    with Store.open("runs.db", read_only=True) as store:
+        found = list(lines(store, "main"))
+    assert [line.shas for line in found] == [tuple(map(sha, (1, 2, 3, 4)))] * 3
 
 
 def test_each_purpose_has_a_word() -> None:
