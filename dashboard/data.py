@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
+from math import inf
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -57,8 +58,15 @@ def cached(function: Callable[Concatenate[Store, P], T]) -> Callable[Concatenate
 
 @cached
 def models(store: Store) -> tuple[ModelInfo, ...]:
-    """Return the GPU models in the store, the most recently measured first."""
-    return queries.gpu_models(store)
+    """Return the GPU models in the store: by their newest run of the suite, the latest first.
+
+    Models that have none come last, by their newest run.
+    """
+    known = [
+        (model, occasion.newest(store, gpu_model=model.name)) for model in queries.gpu_models(store)
+    ]
+    known.sort(key=lambda pair: -pair[1].run.started if pair[1] else inf)
+    return tuple(model for model, _ in known)
 
 
 @cached

@@ -14,7 +14,7 @@ from dashboard.order import in_commit_order
 from dashboard.session import open_store
 from dashboard.tests import pages
 from dashboard.tests.conftest import Open, fill
-from dashboard.tests.runs import FIRST, H200, Plan, run, sha
+from dashboard.tests.runs import A100, FIRST, H200, Plan, environment, run, sha
 from tracker import queries
 from tracker.model import Run
 from tracker.occasion import LATER
@@ -119,6 +119,16 @@ def test_a_commit_measured_later_does_not_end_the_line(snapshot: Snapshot) -> No
     found = queries.runs(snapshot.store, gpu_model=H200, dirty=False)
     ordered = [one.sha for one in in_commit_order(snapshot.store, found)]
     assert ordered == [sha(0), sha(1), sha(1), sha(2), sha(3), sha(3)]
+
+
+def test_a_study_on_another_gpu_model_does_not_make_it_the_first(
+    app: Open, tmp_path: Path, suite: list[Run]
+) -> None:
+    study = replace(another(3, "a-study-of-three", STUDY), environment=environment(A100))
+    address = fill(tmp_path / "two.db", iter((*suite, study)))
+    for name in ("kernels", "compare", "series"):
+        page = app(name, store=address)
+        assert page.selectbox(key="gpu").value == H200
 
 
 def test_what_is_read_for_a_page_is_the_run_of_the_suite(
