@@ -172,6 +172,8 @@ FAULTS = [
     (BENCH, "    timeout-minutes: 180\n", "", "no timeout-minutes"),
     (BENCH, "contents: read # checkout\n    outputs:\n      artifact", "contents: write # x\n    outputs:\n      artifact", "may write"),
     (BENCH, "artifact-ids: ${{ needs", "name: ${{ needs", "a name that any job may have taken"),
+    (BENCH, "${{ always() && vars.GPU_CLOCKS", "${{ vars.GPU_CLOCKS", "does not always unlock"),
+    (BENCH, "bandwatch-clocks unlock", "bandwatch-clocks show", "does not always unlock"),
     (BENCH, "outputs.artifact-id }}", "outputs.artefact-id }}", "nothing writes"),
     (BENCH, "          persist-credentials: false\n", "", "keeps the checkout's credentials"),
     (CI, "${{ matrix.python }}", "${{ matrix.pyton }}", "matrix.pyton, which is no axis"),

@@ -129,6 +129,7 @@ def _job(job: Yaml, jobs: Yaml, repository: Repository, inputs: frozenset[str]) 
     needs = [needs] if isinstance(needs, str) else needs
     yield from (f"needs the job {need}, which does not exist" for need in needs if need not in jobs)
     yield from _limits(job)
+    yield from _clocks(job["steps"])
     yield from _runner(job, repository)
     context = Context(
         repository,
@@ -140,6 +141,19 @@ def _job(job: Yaml, jobs: Yaml, repository: Repository, inputs: frozenset[str]) 
     rest = {key: value for key, value in job.items() if key not in {"steps", "outputs"}}
     yield from _references(rest, context, {})
     yield from _artifacts(job, jobs, needs)
+
+
+def _clocks(steps: list[Yaml]) -> Iterator[str]:
+    """Complain about clocks that stay locked where measuring fails or is cancelled."""
+    scripts = [str(step.get("run", "")) for step in steps]
+    locks = [n for n, script in enumerate(scripts) if "bandwatch-clocks lock" in script]
+    unlocks = [
+        n
+        for n, script in enumerate(scripts)
+        if "bandwatch-clocks unlock" in script and "always()" in str(steps[n].get("if", ""))
+    ]
+    if locks and (not unlocks or max(unlocks) < max(locks)):
+        yield "locks the clocks and does not always unlock them afterwards"
 
 
 def _limits(job: Yaml) -> Iterator[str]:
