@@ -80,7 +80,8 @@ def first_damage(address: str, within_s: float) -> str | None:
                 chain(check_store(store, content=False), _check_content(store, until)), None
             )
     except StoreError as error:
-        return str(error)
+        # One that is not there, away or of another schema is not damaged.
+        return str(error) if "damaged" in str(error) else None
 
 
 def _check_content(store: Store, until: float = inf) -> Iterator[str]:

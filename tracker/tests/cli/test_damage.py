@@ -62,6 +62,24 @@ def test_bytes_damaged_at_random_are_no_internal_error(
 
 
 @pytest.mark.parametrize(
+    "store", ["none.db", "postgresql://u@127.0.0.1:1/x", "run.json", "runs.db"]
+)
+def test_a_store_that_is_away_is_not_blamed(
+    filled: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("nobody foresaw this")
+
+    del filled
+    monkeypatch.setattr("tracker.cli.list_.overview", broken)
+    monkeypatch.setattr("tracker.cli.doctor.examine", broken)
+    command = "list" if store == "runs.db" else "doctor"
+    answer = bandwatch(command, "--store", store)
+    assert answer.code == (2 if store == "run.json" else 5), answer.err
+    assert ("internal error: KeyError" in answer.err) == (store != "run.json")
+
+
+@pytest.mark.parametrize(
     ("statement", "command"),
     [
         ("UPDATE environments SET body = replace(body, 'libraries', 'librarios')", "export"),
