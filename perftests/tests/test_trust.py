@@ -33,10 +33,10 @@ def test_a_spread_is_the_standard_deviation_over_processes_and_a_copy_can_share_
     ]
     (only,) = rows(found, [256])
     assert only["spread"] == pytest.approx((0.02 / 3) ** 0.5 / 100)
-    assert only["by plain events"] == pytest.approx(3 * (0.02 / 3) ** 0.5 / 100)
+    assert only["spread by plain events"] == pytest.approx(3 * (0.02 / 3) ** 0.5 / 100)
     assert only["largest - smallest ns"] == pytest.approx(200)
-    assert only["of the copy fraction"] == pytest.approx(0)
-    assert only["in cycles"] == 0
+    assert only["spread of the copy fraction"] == pytest.approx(0)
+    assert only["spread in cycles"] == 0
     assert only["each process, ns"] == "+0 +100 -100 +0"
     assert only["reached"] is False
 
