@@ -11,6 +11,7 @@ from tracker.store.parts import is_shared
 from tracker.store.prepare import counted, epoch
 from tracker.store.schema import (
     CaseRow,
+    CommitParentRow,
     CommitRow,
     DeviceRow,
     EnvironmentRow,
@@ -25,6 +26,13 @@ def differing(connection: Connection, number: int, run: Run) -> Iterator[str]:
     """Yield what the columns of a run and of its results say other than the run that was read."""
     told, held = _told(run), _held(connection, number)
     yield from (name for name, value in told.items() if held[name] != value)
+    commit = run.checkout.commit
+    if commit is not None and commit.parents:
+        # A commit's id says which these are: no two records can tell others.
+        if _parents(connection, commit.sha) != commit.parents:
+            yield "parents"
+        if commit.commit_time and held["committed"] != epoch(commit.commit_time):
+            yield "committed"
     query = (
         select(ResultRow.shared, CaseRow.fingerprint, CaseRow.label)
         .join(CaseRow, CaseRow.id == ResultRow.case_id)
@@ -61,7 +69,7 @@ def _held(connection: Connection, number: int) -> dict[str, Any]:
     query = (
         select(
             *(RunRow.branch, RunRow.dirty, RunRow.started, RunRow.statuses),
-            CommitRow.sha.label("commit"),
+            *(CommitRow.sha.label("commit"), CommitRow.committed),
             GpuModelRow.backend,
             GpuModelRow.name.label("gpu_model"),
             DeviceRow.uuid.label("device"),
@@ -75,6 +83,17 @@ def _held(connection: Connection, number: int) -> dict[str, Any]:
         .where(RunRow.id == number)
     )
     return dict(connection.execute(query).mappings().one())
+
+
+def _parents(connection: Connection, sha: str) -> tuple[str, ...]:
+    child = select(CommitRow.id).where(CommitRow.sha == sha).scalar_subquery()
+    query = (
+        select(CommitRow.sha)
+        .join(CommitParentRow, CommitParentRow.parent_id == CommitRow.id)
+        .where(CommitParentRow.commit_id == child)
+        .order_by(CommitParentRow.position)
+    )
+    return tuple(connection.execute(query).scalars())
 
 
 def check_series(connection: Connection) -> Iterator[str]:

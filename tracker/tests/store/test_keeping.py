@@ -164,6 +164,8 @@ def test_a_sound_store_has_no_findings(store: Store) -> None:
         ("UPDATE runs SET branch = 'x' WHERE id = 1", "than it has: branch"),
         ("UPDATE runs SET commit_id = 2 WHERE id = 1", "than it has: commit"),
         ("UPDATE runs SET commit_id = NULL WHERE id = 1", "than it has: commit"),
+        ("DELETE FROM commit_parents WHERE commit_id = 3", "than it has: parents"),
+        ("UPDATE commits SET committed = 7 WHERE id = 3", "than it has: committed"),
         ("UPDATE runs SET started = started + 1 WHERE id = 1", "than it has: started"),
         ("UPDATE runs SET statuses = '{}' WHERE id = 1", "than it has: statuses"),
         ("UPDATE environments SET fingerprint = 'x' WHERE id = 1", "than it has: environment"),
