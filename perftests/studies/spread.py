@@ -71,7 +71,9 @@ def rows(found: Sequence[_Found], sizes_mib: Sequence[int]) -> list[Row]:
                 "median us": middle * 1e6,
                 "spread": _spread(medians),
                 "spread by plain events": _spread([one["plain_s"] for one in each]),
-                "spread of the copy fraction": _spread([one["median_s"] * one["copy"] for one in each]),
+                "spread of the copy fraction": _spread(
+                    [one["median_s"] * one["copy"] for one in each]
+                ),
                 "spread in cycles": _spread([one["cycles"] for one in each]),
                 "largest - smallest ns": (max(medians) - min(medians)) * 1e9,
                 "each process, ns": " ".join(f"{(s - middle) * 1e9:+.0f}" for s in medians),
