@@ -17,6 +17,8 @@ Array = npt.NDArray[np.float64]
 IQR_TO_SD = 0.741301
 # So many samples are remembered.
 _REMEMBERED = 4096
+# So many measurements are looked at together: a few copies of 4 MB.
+_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,11 @@ def see(samples: Iterable[tuple[float, ...]]) -> None:
     for sample in samples:
         if id(sample) not in _seen:
             by_length.setdefault(len(sample), []).append(sample)
-    for group in by_length.values():
-        _remembered(group, np.array(group))
+    for length, group in by_length.items():
+        at_once = max(1, _AT_ONCE // length)
+        for begin in range(0, len(group), at_once):
+            part = group[begin : begin + at_once]
+            _remembered(part, np.array(part))
 
 
 def _remembered(samples: Sequence[tuple[float, ...]], rows: Array) -> list[LogMedian]:

@@ -43,6 +43,17 @@ def test_a_sample_says_the_same_alone_and_among_others_to_the_bit() -> None:
     assert [log_median(row) for row in rows] == alone
 
 
+def test_samples_of_more_measurements_than_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tracker.stats.summary._AT_ONCE", 250)
+    rng = np.random.default_rng(8)
+    rows = [tuple((1e-4 + 1e-6 * rng.random(count)).tolist()) for count in [100] * 7 + [300] * 2]
+    alone = [log_median(list(row)) for row in rows]
+    see(rows)
+    assert [log_median(row) for row in rows] == alone
+
+
 def test_a_sample_s_error_is_that_of_the_median_s_resamples() -> None:
     sample = np.sort(1e-4 * np.exp(np.random.default_rng(3).normal(0, 0.02, 100)))
     edges = betainc(50.5, 50.5, np.linspace(0, 1, 101))
