@@ -67,13 +67,16 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataF
 def _freshness(view: View, meant: Meant) -> None:
     run = meant.run
     with st.container(horizontal=True, vertical_alignment="center"):
-        newest.tell(view, meant, f"last run {ago(view.now - run.started)}")
+        facts.line(
+            (f"last run {ago(view.now - run.started)}", *details.short_facts(run)), view.colours
+        )
         st.page_link(
             RUNS.file,
             label="Run details",
             query_params={"gpu": run.gpu_model, "run": run.run_id},
             width="content",
         )
+    newest.tell_left_out(view, meant)
 
 
 def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:
