@@ -54,8 +54,8 @@ class Meant:
         lines = [f"judged with {len(self.repeats)} runs that measured cases again"]
         if others := self.left_out:
             lines.append(
-                f"the newest run of the suite is judged; {_newer(others)} "
-                f"(bandwatch check {others[0].run_id[:12]} judges it)"
+                f"the newest run of the suite is judged; {_counted(others, 'run')} newer: "
+                f"{_first(others)} (bandwatch check {others[0].run_id[:12]} judges it)"
             )
         return tuple(lines if self.repeats else lines[1:])
 
@@ -64,14 +64,19 @@ class Meant:
         """What there is to say of the choice where the run alone is shown or compared."""
         if not self.passed_over:
             return ()
-        return (f"meant is {self.run.run_id}, of the suite; {_newer(self.passed_over)}",)
+        others = self.passed_over
+        newer = f"{_counted(others, 'newer one')} left out: {_first(others)}"
+        return (f"{self.run.run_id} is the newest run of the suite; {newer}",)
 
 
-def _newer(others: tuple[RunInfo, ...]) -> str:
-    word = "1 run is" if len(others) == 1 else f"{len(others)} runs are"
+def _counted(others: tuple[RunInfo, ...], word: str) -> str:
+    return f"1 {word} is" if len(others) == 1 else f"{len(others)} {word}s are"
+
+
+def _first(others: tuple[RunInfo, ...]) -> str:
     # A study's note names all its parts, and a record may say anything.
     what = shorten(purpose(others[0]) or "", 160, placeholder="...")
-    return f"{word} newer: {others[0].run_id}, {what}"
+    return f"{others[0].run_id}, {what}"
 
 
 def purpose(run: RunInfo) -> str | None:

@@ -49,7 +49,8 @@ def test_a_page_shows_the_run_of_the_suite_and_tells_what_is_newer(
     app: Open, studied: str, suite: list[Run], name: str
 ) -> None:
     shown = pages.html(app(name, store=studied))
-    assert f"meant is {suite[-1].run_id}, of the suite; 2 runs are newer: measured-late" in shown
+    told = f"{suite[-1].run_id} is the newest run of the suite; 2 newer ones are left out: "
+    assert f"{told}measured-late" in shown
 
 
 def test_a_store_without_other_runs_says_nothing_of_them(
@@ -57,7 +58,7 @@ def test_a_store_without_other_runs_says_nothing_of_them(
 ) -> None:
     address = fill(tmp_path / "suite.db", iter(suite))
     for name in ("overview", "compare"):
-        assert "of the suite;" not in pages.html(app(name, store=address))
+        assert "newest run of the suite;" not in pages.html(app(name, store=address))
 
 
 def test_the_comparison_is_of_runs_of_the_suite(app: Open, studied: str) -> None:
@@ -80,12 +81,12 @@ def test_a_link_by_commit_is_its_run_of_the_suite_and_by_id_the_study(
     link["head"] = "a-study-of-three"
     page = app("compare", store=studied, **link)
     assert str(page.selectbox(key="head_run").value).endswith("study")
-    assert "of the suite;" not in pages.html(page)
+    assert "newest run of the suite;" not in pages.html(page)
 
 
 def test_the_list_of_runs_says_for_what_each_was(app: Open, studied: str, suite: list[Run]) -> None:
     page = app("runs", store=studied)
-    assert [state.split(", ")[-1] for state in pages.table(page)["state"][:3]] == [
+    assert [state.split(", ")[0] for state in pages.table(page)["state"][:3]] == [
         "backfill",
         "study",
         "",

@@ -88,13 +88,13 @@ def _statuses(run: RunInfo) -> str:
 def _flags(run: RunInfo, left: Collection[str]) -> list[str]:
     other = data.other_than_suite(run)
     flags = (
+        (bool(other), other),
         (not run.demo and run.sha in left, orphans.LEFT_GIT),
         (run.finished_at is None, "no end"),
         (not run.complete, "a part"),
         (run.checkout.dirty, "uncommitted changes"),
         (run.checkout.shallow, "shallow clone"),
         (run.demo, "demo"),
-        (bool(other), other),
     )
     return [words for flag, words in flags if flag]
 

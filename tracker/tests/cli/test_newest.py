@@ -15,7 +15,10 @@ from tracker.tests.cli.test_check import STUDY, another, keep
 from tracker.tests.factory import H200, sha
 
 pytestmark = pytest.mark.usefixtures("filled")
-LEFT_OUT = f"meant is run-of-commit-4, of the suite; 1 run is newer: a-study-of-four, {STUDY}"
+LEFT_OUT = (
+    "run-of-commit-4 is the newest run of the suite; 1 newer one is left out: "
+    f"a-study-of-four, {STUDY}"
+)
 
 
 @pytest.fixture
@@ -135,7 +138,7 @@ def test_list_and_history_say_what_a_run_was_for(bandwatch: Command, study: Run)
         ("measured-again", AGAIN),
         ("run-of-commit-4", None),
     ]
-    assert any("meant is run-of-commit-4" in note for note in found["notes"])
+    assert any("run-of-commit-4 is the newest run of the suite" in note for note in found["notes"])
     history = document(bandwatch, "history", "relu")["tables"]["history"]
     assert [row["purpose"] for row in history[-3:]] == [None, AGAIN, STUDY]
     for shown in (bandwatch("list").out, bandwatch("history", "relu").out):
