@@ -7,14 +7,16 @@ from math import isnan, nan
 
 import pandas as pd
 
-from dashboard.data import cached, label
+from dashboard.data import Snapshot, cached, label
 from dashboard.metrics import change
 from dashboard.palette import OUTCOMES, Palette
 from dashboard.session import thresholds
 from dashboard.text import plain
 from tracker import queries
-from tracker.gate import Gate, compare_runs, judge_run
+from tracker.gate import Gate, compare_runs
+from tracker.judged_again import judge_meant
 from tracker.model import Result, VerdictKind
+from tracker.occasion import Meant
 from tracker.reasons import ReasonCode
 from tracker.report import judged as report
 from tracker.report.judged import Judged
@@ -60,12 +62,23 @@ class Verdicts:
 
 
 @cached
-def of_run(store: Store, run_id: str) -> Verdicts:
-    """Return the verdicts on a run against its baselines."""
-    run = queries.find_run(store, run_id)
-    gate = judge_run(store, run, thresholds(), today=datetime.now(UTC).date())
+def of_run(store: Store, run_id: str, repeats: tuple[str, ...] = ()) -> Verdicts:
+    """Return the verdicts on a run against its baselines.
+
+    `repeats` are runs that measured some of its cases again, whose verdicts stand instead.
+    """
+    run, *again = (queries.find_run(store, name) for name in (run_id, *repeats))
+    asked = Meant(run, repeats=tuple(again))
+    gate = judge_meant(store, asked, thresholds(), today=datetime.now(UTC).date())
     bases = [base.run_id for base in queries.candidates(store, run)]
     return _verdicts(gate, bases)
+
+
+def of_meant(snapshot: Snapshot, meant: Meant) -> Verdicts:
+    """Return the verdicts on a run with what measured its cases again, as the command does."""
+    again = tuple(run.run_id for run in meant.repeats)
+    # Most have none: then it is what was computed of the run alone.
+    return of_run(snapshot, meant.run.run_id, *((again,) if again else ()))
 
 
 @cached

@@ -44,11 +44,6 @@ def missing(view: View, gpu: str, branch: str | None) -> Notice:
 def tell(view: View, meant: Meant) -> None:
     """Draw what identifies the run that a page shows, and which newer ones it is not."""
     facts.line(("newest run", *details.short_facts(meant.run)), view.colours)
-    tell_left_out(view, meant)
-
-
-def tell_left_out(view: View, meant: Meant) -> None:
-    """Draw which newer runs a page does not show, where there are some."""
     if meant.passed_over:
         facts.line(meant.named, view.colours)
 

@@ -68,12 +68,12 @@ def warm(snapshot: Snapshot) -> None:
     branch = default_branch(data.branches(snapshot, None))
     parts = []
     for place, model in enumerate(data.models(snapshot)):
-        run = data.newest(snapshot, model.name, branch)
-        if run is None:
+        meant = data.meant(snapshot, model.name, branch)
+        if meant is None:
             continue
-        verdicts = judging.of_run(snapshot, run.run_id)
+        verdicts = judging.of_meant(snapshot, meant)
         if place < findings.MAX_MODELS:
-            parts.append(findings.of_run(snapshot, run, verdicts, branch))
+            parts.append(findings.of_run(snapshot, meant.run, verdicts, branch))
     if parts:
         _detail(snapshot, findings.ordered(parts), branch)
 

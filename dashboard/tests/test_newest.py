@@ -1,7 +1,7 @@
 """Where no run is named, pages show the newest of the suite and say which newer ones they do not."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from dashboard.tests import pages
 from dashboard.tests.conftest import Open, fill
 from dashboard.tests.runs import A100, FIRST, H200, Plan, environment, run, sha
 from tracker import queries
-from tracker.model import Run
-from tracker.occasion import LATER
+from tracker.model import Result, Run, Summary
+from tracker.occasion import AGAIN, LATER
 
 STUDY = "studies: a part of the suite (ladder)"
 PLAN = Plan(commits=9, measurements=8)
@@ -50,6 +50,8 @@ def test_a_page_shows_the_run_of_the_suite_and_tells_what_is_newer(
 ) -> None:
     shown = pages.html(app(name, store=studied))
     told = f"{suite[-1].run_id} is the newest run of the suite; 2 newer ones are left out: "
+    if name == "overview":
+        told = "the newest run of the suite is judged; 2 runs are newer: "
     assert f"{told}measured-late" in shown
 
 
@@ -58,7 +60,7 @@ def test_a_store_without_other_runs_says_nothing_of_them(
 ) -> None:
     address = fill(tmp_path / "suite.db", iter(suite))
     for name in ("overview", "compare"):
-        assert "newest run of the suite;" not in pages.html(app(name, store=address))
+        assert "newest run of the suite" not in pages.html(app(name, store=address))
 
 
 def test_the_comparison_is_of_runs_of_the_suite(app: Open, studied: str) -> None:
@@ -81,7 +83,7 @@ def test_a_link_by_commit_is_its_run_of_the_suite_and_by_id_the_study(
     link["head"] = "a-study-of-three"
     page = app("compare", store=studied, **link)
     assert str(page.selectbox(key="head_run").value).endswith("study")
-    assert "newest run of the suite;" not in pages.html(page)
+    assert "newest run of the suite" not in pages.html(page)
 
 
 def test_the_list_of_runs_says_for_what_each_was(app: Open, studied: str, suite: list[Run]) -> None:
@@ -130,6 +132,47 @@ def test_a_study_on_another_gpu_model_does_not_make_it_the_first(
     for name in ("kernels", "compare", "series"):
         page = app(name, store=address)
         assert page.selectbox(key="gpu").value == H200
+
+
+def test_the_overview_judges_a_run_with_what_measured_its_cases_again(
+    app: Open, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    found = [run(rng, index, plan=PLAN) for index in range(6)]
+    last = found[-1]
+    case = next(r for r in last.results if r.case.shape == (1 << 26,))
+
+    def slowed(result: Result) -> Result:
+        summary, factor = result.summary, 1.2
+        assert summary is not None
+        times = tuple(factor * t for t in result.measurements_s)
+        told = {f.name: getattr(summary, f.name) * factor for f in fields(summary)}
+        return replace(
+            result,
+            measurements_s=times,
+            summary=Summary(**{**told, "count": summary.count}),
+            median_cycles=(result.median_cycles or 0) * factor,
+        )
+
+    slow = tuple(slowed(r) if r is case else r for r in last.results)
+    address = fill(tmp_path / "again.db", iter((*found[:-1], replace(last, results=slow))))
+    assert "1</b> slower" in pages.html(app(store=address))
+    again = [
+        replace(
+            last,
+            run_id=f"repeat-no-{n}",
+            notes=(AGAIN,),
+            complete=False,
+            results=(case,),
+            started_at=(LATE + timedelta(minutes=n)).isoformat(),
+            finished_at=None,
+        )
+        for n in (1, 2)
+    ]
+    fill(tmp_path / "again.db", iter(again))
+    shown = pages.html(app(store=address))
+    assert "0</b> slower" in shown
+    assert "judged with 2 runs that measured cases again" in shown
 
 
 def test_what_is_read_for_a_page_is_the_run_of_the_suite(

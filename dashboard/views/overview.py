@@ -53,7 +53,7 @@ def _model(view: View, gpu: str, branch: str | None, *, brief: bool) -> pd.DataF
         return None
     run = meant.run
     _freshness(view, meant)
-    verdicts = judging.of_run(view.snapshot, run.run_id)
+    verdicts = judging.of_meant(view.snapshot, meant)
     facts.counts(judging.counts(verdicts, view.colours))
     for notice in _states(run, verdicts):
         notices.show(notice, view.colours)
@@ -76,7 +76,8 @@ def _freshness(view: View, meant: Meant) -> None:
             query_params={"gpu": run.gpu_model, "run": run.run_id},
             width="content",
         )
-    newest.tell_left_out(view, meant)
+    if meant.told:
+        facts.line(meant.told, view.colours)
 
 
 def _states(run: RunInfo, verdicts: Verdicts) -> list[notices.Notice]:

@@ -6,7 +6,7 @@ import click
 
 from tracker.cli.options import report_command, row_limit
 from tracker.config import Config
-from tracker.gate import judge_run
+from tracker.judged_again import judge_meant
 from tracker.merge_base import standing
 from tracker.occasion import meant
 from tracker.report.document import Document
@@ -14,7 +14,6 @@ from tracker.report.formats import Format
 from tracker.report.headings import run_heading
 from tracker.report.verdicts import verdict_document
 from tracker.store import Store
-from tracker.verdict import exit_code
 
 
 @click.command("check", short_help="Judge a run against its baseline; the exit code says how.")
@@ -41,15 +40,8 @@ def command(
         info = asked.run
         stand = standing(store, info, config.root, here=config.store.shown, team=None)
         today = datetime.now(UTC).date()
-        gates = [
-            judge_run(store, part, config.thresholds, today=today, ancestors=stand.line)
-            for part in (info, *asked.repeats)
-        ]
-    # What was measured again is judged by all its processes: the last verdict stands.
-    judged = {item.verdict.case.fingerprint: item for gate in gates for item in gate.judged}
-    code = exit_code(item.verdict for item in judged.values())
-    notes = dict.fromkeys(note for gate in gates for note in gate.notes)
-    told = (*asked.told, *notes, *((stand.told,) if stand.told else ()))
+        gate = judge_meant(store, asked, config.thresholds, today=today, ancestors=stand.line)
+    told = (*asked.told, *gate.notes, *((stand.told,) if stand.told else ()))
     heading = run_heading("Verdicts", info, told)
     limit = row_limit(form, everything=everything)
-    return verdict_document(heading, tuple(judged.values()), code, limit=limit)
+    return verdict_document(heading, gate.judged, gate.code, limit=limit)
