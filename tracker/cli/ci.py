@@ -24,6 +24,7 @@ from tracker.loop.ci import Plan, Workshop, run_ci
 from tracker.loop.ci_report import (
     links_from,
     session_document,
+    troubles,
     write_files,
     write_summary,
 )
@@ -215,7 +216,7 @@ def _report(session: Session, config: Config, folder: Path, form: Format, *, str
     links = links_from(os.environ, page, full, reproduce(checkout, session))
     write_files(folder, full, short, links)
     if form is Format.GITHUB:
-        write_summary(full, short, links, sys.stdout, os.environ)
+        write_summary(full, short, links, sys.stdout, os.environ, troubles(session))
         return int(full.exit_code)
     shown = document(limit=TEXT_LIMIT) if form is Format.TEXT else short
     code = emit(shown, form)

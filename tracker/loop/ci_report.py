@@ -77,6 +77,11 @@ def session_document(
     return verdict_document(heading, found.judged, exit_code, limit=limit)
 
 
+def troubles(session: Session) -> tuple[str, ...]:
+    """Return what stopped a session, and the tests that failed."""
+    return (*session.texts(NOT_MEASURED), *session.words(FAILED, "texts")[:FAILED_TOLD])
+
+
 def _failed(session: Session, count: int) -> Iterable[str]:
     if count:
         told = session.words(FAILED, "texts")[:FAILED_TOLD]
@@ -196,12 +201,14 @@ def write_summary(
     links: Links,
     stream: TextIO,
     environ: Mapping[str, str],
+    troubles: Sequence[str] = (),
 ) -> None:
     """Write annotations, the step summary with every row folded, and the step's outputs.
 
+    `troubles` are annotated too: a log without the reason sends its reader elsewhere.
     Raises ConfigError when a file that the environment names cannot be written.
     """
-    stream.writelines(f"{line}\n" for line in annotations(short))
+    stream.writelines(f"{line}\n" for line in annotations(short, troubles))
     stream.write(f"{plain(short.summary)}\n")
     summary, outputs = environ.get(SUMMARY_VARIABLE), environ.get(OUTPUT_VARIABLE)
     if summary:

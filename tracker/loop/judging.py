@@ -144,8 +144,16 @@ def _told_again(item: Judged) -> Judged:
 
 
 def earlier_runs(session: Session, device: str) -> dict[str, tuple[Earlier, ...]]:
-    """Return what earlier runs on a device say of each case, oldest first, by fingerprint."""
-    bases = {run.run_id: run for run in session.runs("base") if run.device.uuid == device}
+    """Return what earlier runs on a device say of each case, oldest first, by fingerprint.
+
+    Runs of the very commit are none: the change that is asked about would pass for noise.
+    """
+    own = {_sha(run.checkout) for run in session.runs("head")}
+    bases = {
+        run.run_id: run
+        for run in session.runs("base")
+        if run.device.uuid == device and _sha(run.checkout) not in own
+    }
     with scratch_store() as store:
         for run in bases.values():
             store.record(run)

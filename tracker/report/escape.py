@@ -12,8 +12,9 @@ import unicodedata
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SPACES = re.compile(r"[\t\n\r\v\f\u0085\u2028\u2029 ]+")
 _FORMULA = ("=", "+", "-", "@")
-# In a code span only these could end the span or the table cell.
-_SPAN_BREAKERS = frozenset("`|\\")
+# In a code span only these could end the span or the table cell. The hidden comment by which an
+# action finds its own comment again would be found in a span as well.
+_SPAN_BREAKERS = frozenset("`|\\<")
 _PROSE_ALLOWED = frozenset(" .,;:()%+/-='?!") | frozenset(string.ascii_letters + string.digits)
 _BLOCK_START = re.compile(r"^(\d*)([-+=.)])(?=[-+=\s]|$)")
 

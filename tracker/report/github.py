@@ -4,7 +4,7 @@ Limits are GitHub's: ten annotations of a kind a step, 1 MiB of summary a step (
 dropped whole). What does not fit is counted, not lost in silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -41,15 +41,18 @@ def write_github(document: Document, stream: TextIO, environ: Mapping[str, str])
         _append(Path(outputs), step_outputs(document), OUTPUT_VARIABLE)
 
 
-def annotations(document: Document) -> tuple[str, ...]:
-    """Return at most ten `::error` commands, worst first, and a `::notice` that counts the rest."""
+def annotations(document: Document, troubles: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return at most ten `::error` commands, worst first, and a `::notice` that counts the rest.
+
+    `troubles` belong to no row: why nothing was measured, which tests failed. They come first.
+    """
+    told = [f"::error::{command_message(text)}" for text in troubles]
     worst = [
         (table, row) for table in document.tables for row in table.rows if row.tone is Tone.WORSE
     ]
-    lines = [_annotation(table, row) for table, row in worst[:ANNOTATION_LIMIT]]
-    if len(worst) > ANNOTATION_LIMIT:
-        lines.append(f"::notice::{len(worst) - ANNOTATION_LIMIT} more are in the step summary")
-    return tuple(lines)
+    told += [_annotation(table, row) for table, row in worst]
+    lines, more = told[:ANNOTATION_LIMIT], len(told) - ANNOTATION_LIMIT
+    return (*lines, f"::notice::{more} more are in the step summary") if more > 0 else tuple(lines)
 
 
 def step_outputs(document: Document) -> str:

@@ -223,6 +223,15 @@ def test_what_the_stored_baseline_cannot_tell_is_measured_in_turns_where_asked(
     assert "1 case measured in turns with" in answer.out
 
 
+def test_a_slow_commit_measured_in_turns_once_more_is_as_slow(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    fake.git(baseline, "switch", "--quiet", "--detach", "main~2")
+    for _ in range(3):
+        assert bandwatch("ci", "--ab").code == 1
+        assert outcomes() == {"relu": "regression", "add": "no change"}
+
+
 def test_turns_are_left_out_of_changed_trees_and_it_is_said(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:

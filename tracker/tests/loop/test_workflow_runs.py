@@ -297,6 +297,14 @@ def test_a_job_that_dies_is_nothing_measured_and_says_so(
     assert "nothing was measured" in team.api.of(7)[0]
 
 
+def test_the_lock_that_others_on_the_host_agreed_on_is_taken(team: Team) -> None:
+    team.github.variables["GPU_LOCK"] = str(team.origin / "no such folder/lock")
+    jobs = team.run(team.push(EVEN))
+    assert results(jobs)["judge"] == "failure"
+    assert "cannot open the lock" in jobs["bench"].log
+    assert "exit 4" in jobs["judge"].log
+
+
 @pytest.mark.parametrize("status", [403, 404, 409, 500])
 def test_a_comment_that_is_refused_changes_no_verdict(team: Team, status: int) -> None:
     team.api.refuses = status

@@ -80,6 +80,13 @@ def test_a_markdown_table_keeps_its_columns(text: str) -> None:
     assert html.count("<td>") == 2
 
 
+def test_no_text_holds_the_mark_by_which_another_s_comment_is_found() -> None:
+    mark = "<!-- Sticky Pull Request Commentcoverage -->"
+    shown = to_markdown(hostile_document(mark))
+    assert "<!--" not in shown
+    assert mark in rendered(shown).text
+
+
 @pytest.mark.parametrize(
     "text",
     ["see @someone", "fix #12", "GH-12 and (gh-3)", "https://evil.example", "www.evil.example"],

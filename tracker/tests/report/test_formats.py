@@ -166,6 +166,13 @@ def test_at_most_ten_annotations_and_a_count_of_the_rest() -> None:
     assert "kernel00000" in lines[0]
 
 
+def test_what_belongs_to_no_row_is_annotated_first_and_harmless() -> None:
+    lines = annotations(make_document(many(13)), ["cannot measure\n::set-output name=x::1 50%"])
+    assert lines[0] == "::error::cannot measure ::set-output name=x::1 50%25"
+    assert sum(line.startswith("::error") for line in lines) == 10
+    assert lines[-1] == "::notice::4 more are in the step summary"
+
+
 def test_github_files_get_the_table_and_the_outputs(tmp_path: Path) -> None:
     summary, outputs, out = tmp_path / "summary", tmp_path / "outputs", io.StringIO()
     summary.write_text("before\n")
