@@ -121,11 +121,18 @@ class Arena:
     """Memory for the buffers of one case after another, taken from the device once.
 
     Large blocks of ever new sizes would fill the device with what the allocator keeps of each.
+
+    Where the device has not so much left, the arena is empty: `size` is 0, `missing` what it lacks.
+    Units: both in bytes.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
-        self._device, self._used = device, 0
-        self._raw = _aligned_rows(1, size, device)[0]
+        self._device, self._used, self.missing = device, 0, 0
+        try:
+            self._raw = _aligned_rows(1, size, device)[0]
+        except torch.OutOfMemoryError:
+            self._raw, self.missing = _aligned_rows(1, 0, device)[0], size
+        self.size = self._raw.numel()
 
     @contextmanager
     def region(self) -> Iterator[None]:
@@ -143,7 +150,7 @@ class Arena:
         """
         width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         first, after = self._used, self._used + count * width
-        if after > self._raw.numel():
+        if after > self.size:
             return _aligned_rows(count, size, self._device)
         self._used = after
         return self._raw[first:after].view(count, width)

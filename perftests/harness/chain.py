@@ -11,7 +11,9 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
 
 from perftests.harness.buffers import (
     POISON_NAN,
@@ -24,15 +26,14 @@ from perftests.harness.buffers import (
 )
 from perftests.harness.compare import Comparison, compare
 from perftests.harness.energy import measure_energy
-from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.errors import ChainBrokenError, Link, SettingError
 from perftests.harness.record import Findings, envelope
 from perftests.harness.timing import time_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
-
+    from perftests.harness.buffers import Arena
     from perftests.harness.oracle import Oracle, Truth
     from perftests.harness.session import Bench, Session
     from perftests.harness.workload import Workload
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _INCORRECT = {Link.COMPARE, Link.STREAM, Link.GUARD, Link.INPUTS, Link.TIMED, Link.FRESH}
 _STATUS = {Link.SAMPLES: "no_sample", Link.PEAK: "over_peak"}
 _FRESH_SEED = 1_000_003
+_MOST_SETS = 4096
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True)
@@ -104,13 +107,19 @@ def measure(
 
 
 def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
-    """Return the broken link; raise an error that is neither one nor the loss of the device."""
+    """Return the broken link; raise an error that is none, nor a lost or a full device."""
     if isinstance(error, ChainBrokenError):
         return error
     try:
         bench.device.synchronize()
     except ChainBrokenError:
         return ChainBrokenError(Link.DEVICE, _told(error), sticky=True)
+    if isinstance(error, torch.OutOfMemoryError):
+        return ChainBrokenError(
+            Link.DEVICE,
+            f"the buffers do not fit: {_told(error)}; end what else uses the device, or measure a "
+            "smaller case",
+        )
     raise error
 
 
@@ -133,6 +142,7 @@ class _Chain:
             with self.bench.lock.shared():
                 first = self._first_links()
             arena = self.bench.device.arena
+            self._note_places(arena)
             with self.bench.lock.alone(), arena.region():
                 self._timed_links(BufferSets(first, self._sets_wanted(), arena))
         elif self.bench.settings.profile:
@@ -179,26 +189,38 @@ class _Chain:
         self.bench.device.synchronize()
         return self._compare(buffers.output_tensor).passed
 
+    def _note_places(self, arena: Arena) -> None:
+        if arena.missing and self.found.mode == "cold":
+            self.found.warnings["one_place"] = (
+                f"all launches went through one place in memory, which shifts this process's times "
+                f"by some 0.1 us: the device has no {arena.missing / 1e9:.2f} GB left for more; "
+                "end what else uses it"
+            )
+
     def _sets_wanted(self) -> int:
-        """Return how many buffer sets the launches of this cache mode go through."""
+        """Return how many buffer sets the launches of this cache mode go through.
+
+        Raises SettingError where so many would be needed that their guard zones fill the memory.
+        """
         size = max(1, footprint_bytes(self.workload, self.truth.values))
-        return self.bench.device.sets_needed(self.found.mode, size)
+        wanted = self.bench.device.sets_needed(self.found.mode, size)
+        if wanted > _MOST_SETS:
+            raise SettingError(
+                f"cannot measure {self.workload.label} in mode {self.found.mode}: it would take "
+                f"{wanted} buffer sets of {size} bytes to pass the caches, expected at most "
+                f"{_MOST_SETS}; choose a larger shape or mode cold"
+            )
+        return wanted
 
     def _timed_links(self, sets: BufferSets) -> None:
         """Time, then compare what the timed loop left and what it makes of fresh inputs."""
         launches = [self._bare(buffers) for buffers in sets]
-        try:
-            timed = time_workload(
-                self.found, self.bench, launches, partial(sets.poison, POISON_NAN)
-            )
-            if self.bench.settings.energy:
-                median_s = float(median(timed.sample.seconds))
-                measure_energy(self.found, self.bench, launches, median_s)
-        except ChainBrokenError:
-            raise
-        except Exception as error:
-            raise self._launch_error(error) from error
+        poison = partial(sets.poison, POISON_NAN)
+        timed = self._tried(lambda: time_workload(self.found, self.bench, launches, poison))
         self._settle(Link.TIMED, sets, POISON_NAN)
+        if self.bench.settings.energy:
+            median_s = float(median(timed.sample.seconds))
+            self._tried(lambda: measure_energy(self.found, self.bench, launches, median_s))
         self._fresh(sets, timed.once)
         timed.accept(self.found)
 
@@ -207,10 +229,7 @@ class _Chain:
         seed = self.bench.settings.seed + _FRESH_SEED
         self.truth = self.oracle.truth(self.workload, seed)
         sets.load(self.truth.values, POISON_NUMBER)
-        try:
-            run()
-        except Exception as error:
-            raise self._launch_error(error) from error
+        self._tried(run)
         self._settle(Link.FRESH, sets, POISON_NUMBER)
 
     def _settle(self, link: Link, sets: BufferSets, poison: int) -> None:
@@ -282,10 +301,7 @@ class _Chain:
     def _hooked(self) -> dict[str, float | None]:
         if self.workload.first_call is None:
             return {}
-        try:
-            return dict(self.workload.first_call())
-        except Exception as error:
-            raise self._launch_error(error) from error
+        return dict(self._tried(self.workload.first_call))
 
     def _bare(self, buffers: BufferSet) -> Callable[[], object]:
         """Return the launch as it is timed: nothing around the call."""
@@ -293,15 +309,16 @@ class _Chain:
 
     def _guarded(self, buffers: BufferSet) -> Callable[[], object]:
         """Return the launch with its errors turned into the broken link."""
-        bare = self._bare(buffers)
+        return partial(self._tried, self._bare(buffers))
 
-        def launch() -> None:
-            try:
-                bare()
-            except Exception as error:
-                raise self._launch_error(error) from error
-
-        return launch
+    def _tried(self, call: Callable[[], Given]) -> Given:
+        """Return what a call gives, any error of it turned into the broken link."""
+        try:
+            return call()
+        except ChainBrokenError:
+            raise
+        except Exception as error:
+            raise self._launch_error(error) from error
 
     def _launch_all(self, sets: BufferSets) -> None:
         for buffers in sets:
@@ -309,8 +326,6 @@ class _Chain:
 
     def _launch_error(self, error: Exception) -> ChainBrokenError:
         """Return the broken link; the context is lost when waiting for the device fails too."""
-        if isinstance(error, ChainBrokenError):
-            return error
         try:
             self.bench.device.synchronize()
         except ChainBrokenError:

@@ -136,16 +136,23 @@ class _ColdRunner:
     def __init__(self, device: CpuDevice, launches: Sequence[Callable[[], object]]) -> None:
         self._device = device
         self._launches = launches
+        self._turn = 0
 
     def batch(self, count: int) -> Batch:
         seconds = []
-        for index in range(count):
-            launch = self._launches[index % len(self._launches)]
+        for _ in range(count):
+            launch = self._launches[self._turn % len(self._launches)]
+            self._turn += 1
             self._device.flush()
             began = _clock()
             launch()
             seconds.append((_clock() - began) * 1e-9)
         return Batch(seconds)
+
+    def rest(self, count: int) -> None:
+        places = len(self._launches)
+        for turn in range(self._turn, self._turn + places - count):
+            self._launches[turn % places]()
 
     def once(self) -> None:
         for launch in self._launches:
@@ -174,6 +181,9 @@ class _BackToBackRunner:
             took = (_clock() - began) * 1e-9
             seconds.append(took / (self._rounds * len(self._launches)))
         return Batch(seconds)
+
+    def rest(self, count: int) -> None:
+        """Launch nothing: each measurement goes through all buffer sets."""
 
     def once(self) -> None:
         for launch in self._launches:

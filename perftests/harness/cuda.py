@@ -204,23 +204,19 @@ class CudaDevice:
         """Return how many buffer sets the launches of a mode go through.
 
         Rotated: over five L2 sizes. Cold: several places in memory, for one place is a few tenths
-        of a microsecond faster or slower than another.
+        of a microsecond faster or slower than another; one where the device has no room for more.
         """
         if mode == "rotated":
             return 5 * self.cache_bytes // set_bytes + 2
         if mode != "cold":
             return 1
         places = _SMALL_PLACES if set_bytes <= _SMALL_SET_BYTES else _PLACES
-        return max(1, min(places, self._room // set_bytes))
-
-    @property
-    def _room(self) -> int:
-        return int(_PLACES_SHARE * self.properties.total_memory)
+        return max(1, min(places, self.arena.size // 2 // set_bytes))
 
     @cached_property
     def arena(self) -> Arena:
         """Where a case's further buffer sets and those of the copies beside it lie."""
-        return Arena(2 * self._room, self.device)
+        return Arena(2 * int(_PLACES_SHARE * self.properties.total_memory), self.device)
 
 
 def first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ already fired when the launch is enqueued, that launch is dropped and counted.
 from __future__ import annotations
 
 import time
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.sampling import LARGEST_BATCH, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from perftests.harness.cuda import CudaDevice
 
@@ -119,14 +119,16 @@ class ColdRunner:
         self._hold = device.hold
         self._turn = 0
         self._resets = True
-        self._meet(streams)
         self._streams = cycle(streams)
+        met = islice(cycle(launches), max(len(streams), len(launches)))
+        self._spread(met)  # some libraries keep memory for each stream or address
 
-    def _meet(self, streams: Sequence[torch.cuda.Stream]) -> None:
-        """Launch once on each stream: some libraries keep memory for each."""
-        for stream in streams:
-            with self._device.on(stream):
-                self._launches[0]()
+    def _spread(self, launches: Iterable[Callable[[], object]]) -> None:
+        """Launch one after the other, each on the stream whose turn it is."""
+        self._device.synchronize()
+        for launch in launches:
+            with self._device.on(next(self._streams)):
+                launch()
                 self._device.synchronize()
 
     def batch(self, count: int) -> Batch:
@@ -183,10 +185,14 @@ class ColdRunner:
             self._device.reset_persisting()
         self._device.flush(stream)
 
+    def rest(self, count: int) -> None:
+        """Launch where the last `count` launches have not come to."""
+        places = len(self._launches)
+        self._spread(self._launches[(self._turn + i) % places] for i in range(places - count))
+
     def once(self) -> None:
-        """Launch as in the timed region, once on every buffer set."""
-        for launch in self._launches:
-            launch()
+        """Launch once on every buffer set; the streams take turns as in the timed region."""
+        self._spread(self._launches)
 
 
 class GraphRunner:
@@ -264,6 +270,9 @@ class GraphRunner:
         ]
         return Batch(seconds, self._pairs.clock_hz(count), sum(late), sum(times))
 
+    def rest(self, count: int) -> None:
+        """Launch nothing: each measurement goes through all buffer sets."""
+
     def once(self) -> None:
-        """Launch as in the timed region, once on every buffer set."""
+        """Launch as in the timed region, once or more on every buffer set."""
         self._graph.replay()

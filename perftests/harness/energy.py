@@ -187,7 +187,8 @@ def _measured(
     if bench.idle_power is None:
         bench.device.synchronize()
         bench.idle_power = watch_counter(read, lambda: time.sleep(_IDLE_POLL_S))
-    load = _Load(bench.device, launches, median_s)  # type: ignore[arg-type]
+    sets = launches if found.mode == "rotated" else launches[:1]
+    load = _Load(bench.device, sets, median_s)  # type: ignore[arg-type]
     loaded = watch_beside(read, load.work)
     workload = found.workload
     return as_record(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from perftests.harness.errors import SettingError
 from perftests.harness.specials import plant
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Oracle:
 
 def _truth(workload: Workload, seed: int) -> Truth:
     values = workload.make_inputs(seed)
+    if not values:
+        raise SettingError(
+            f"cannot place {workload.label}: make_inputs gave no tensor; give one or more, if only "
+            "an empty one on the device that is meant"
+        )
     if workload.specials:
         values = plant(values, seed)
     return Truth(values, workload.reference(values), workload.error_bound(values))

@@ -51,6 +51,9 @@ class Runner(Protocol):
     def batch(self, count: int) -> Batch:
         """Time `count` measurements and wait for them."""
 
+    def rest(self, count: int) -> None:
+        """Launch on the buffer sets that the last `count` launches have not come to."""
+
     def once(self) -> None:
         """Launch as in the timed region, once on every buffer set, without timing."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -165,3 +167,20 @@ def test_sets_of_an_arena_lie_in_it() -> None:
             assert sets.same()
             places.append([buffers.output_tensor.data_ptr() for buffers in sets.others])
     assert places[0] == places[1]
+
+
+def test_an_arena_that_does_not_fit_is_empty_and_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = torch.empty
+
+    def little(size: int, **given: Any) -> torch.Tensor:
+        if size > 1 << 20:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return usual(size, **given)
+
+    monkeypatch.setattr(torch, "empty", little)
+    arena = Arena(1 << 21, CPU)
+    assert (arena.size, arena.missing) == (0, 1 << 21)
+    assert arena.rows(2, 700).shape == (2, 1024)
+    assert (Arena(1 << 19, CPU).size, Arena(1 << 19, CPU).missing) == (1 << 19, 0)

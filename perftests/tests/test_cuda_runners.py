@@ -206,9 +206,58 @@ def test_launches_take_turns_by_launch_and_streams_by_batch(
         return lambda: seen.append((name, scene.now.name))
 
     runner = ColdRunner(cast("CudaDevice", scene), [named("a"), named("b")], streams)
-    assert seen == [("a", "s0"), ("a", "s1"), ("a", "s2")], "each stream is made known first"
+    assert seen == [("a", "s0"), ("b", "s1"), ("a", "s2")], "each is made known first"
     seen.clear()
     for _ in range(4):
         runner.batch(3)
     assert [name for name, _ in seen] == ["a", "b"] * 6
     assert [stream for _, stream in seen] == [s for s in ("s0", "s1", "s2", "s0") for _ in range(3)]
+
+
+def turns(
+    monkeypatch: pytest.MonkeyPatch, places: int, streams: int
+) -> tuple[ColdRunner, list[tuple[int, str]]]:
+    """Return a runner and the list of the places and streams that its launches go to."""
+    batch_of(scene := Scene(persists=False), monkeypatch, 1)
+    seen: list[tuple[int, str]] = []
+
+    def at(place: int) -> Callable[[], None]:
+        return lambda: seen.append((place, scene.now.name))
+
+    named = [cast("Any", Named(f"s{index}")) for index in range(streams)]
+    return ColdRunner(cast("CudaDevice", scene), [at(p) for p in range(places)], named), seen
+
+
+@pytest.mark.parametrize(("places", "streams"), [(16, 8), (8, 8), (3, 8), (1, 8), (4, 1)])
+def test_each_place_and_each_stream_is_met_before_anything_is_timed(
+    places: int, streams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, seen = turns(monkeypatch, places, streams)
+    assert {place for place, _ in seen} == set(range(places))
+    assert {stream for _, stream in seen} == {f"s{index}" for index in range(streams)}
+
+
+@pytest.mark.parametrize("before", [0, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9])
+def test_only_the_places_that_a_short_loop_has_not_come_to_are_launched_on_after_it(
+    before: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, seen = turns(monkeypatch, 4, 3)
+    if before:
+        runner.batch(before)
+    seen.clear()
+    runner.batch(count)
+    timed = {place for place, _ in seen}
+    seen.clear()
+    runner.rest(count)
+    assert sorted(place for place, _ in seen) == sorted(set(range(4)) - timed)
+
+
+def test_fresh_inputs_meet_every_stream_that_was_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that writes nothing on some stream leaves what another stream's launch wrote there."""
+    runner, seen = turns(monkeypatch, 16, 8)
+    runner.batch(5)
+    seen.clear()
+    runner.once()
+    assert [place for place, _ in seen] == list(range(16))
+    assert {stream for _, stream in seen} == {f"s{index}" for index in range(8)}

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from perftests.harness.buffers import POISON_NAN, Arena, BufferSets
 from perftests.harness.chain import measure
+from perftests.harness.cuda_runners import ColdRunner
 from perftests.harness.errors import Link
+from perftests.harness.session import Session
+from perftests.harness.settings import Settings
 from perftests.tests import workloads
 from perftests.tests.test_saboteurs import NAMES, REFUSALS, refused
 from perftests.tests.workloads import relu_workload
@@ -16,8 +20,7 @@ from perftests.tests.workloads import relu_workload
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perftests.harness.session import Session
-    from perftests.harness.workload import Inputs
+    from perftests.harness.workload import Inputs, Workload
 
 pytestmark = pytest.mark.gpu
 MODES = ["cold", "hot", "rotated"]
@@ -126,6 +129,143 @@ def test_a_sample_takes_its_launches_from_several_streams_and_places(
 
     assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
     assert (len(streams), len(places)) == (9, 16), "one more stream makes the first call"
+
+
+def test_fresh_inputs_meet_every_place_and_every_stream(quick_session: Session, gpu: str) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def noted(inputs: Inputs, out: torch.Tensor) -> None:
+        seen.append((out.data_ptr(), torch.cuda.current_stream().cuda_stream))
+        workloads.relu_of_torch(inputs, out)
+
+    assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
+    last = seen[-16:]
+    assert len({place for place, _ in last}) == 16
+    assert len({stream for _, stream in last}) == 8
+
+
+@pytest.mark.parametrize("which", [0, 3, 6])
+def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
+    which: int, quick_session: Session, gpu: str
+) -> None:
+    """A launch on another stream had left the right output there; its time is an empty launch's."""
+    streams: list[int] = []
+
+    def idle_on_one(inputs: Inputs, out: torch.Tensor) -> None:
+        stream = torch.cuda.current_stream().cuda_stream
+        if stream not in streams:
+            streams.append(stream)
+        if streams.index(stream) != which + 2:  # two belong to the first links
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(idle_on_one, device=gpu), quick_session)
+    assert outcome.broken is not None
+    assert outcome.broken.link in {Link.TIMED, Link.FRESH}
+    assert outcome.seconds == []
+
+
+def test_a_loop_shorter_than_the_places_is_compared_where_it_came_to(gpu: str) -> None:
+    """The launches that the last places still want do not hide what the loop left at the first."""
+    session = Session(Settings(max_seconds=0.02, max_samples=3, lock_seconds=30))
+    assert measure(relu_workload(device=gpu), session).broken is None
+    timing, poisoned = False, POISON_NAN
+
+    def wrong_while_timed(inputs: Inputs, out: torch.Tensor) -> None:
+        workloads.relu_of_torch(inputs, out)
+        if timing:
+            out[:1].fill_(3.0)
+
+    workload = relu_workload(wrong_while_timed, device=gpu)
+    with pytest.MonkeyPatch.context() as patch:
+        usual, rest = BufferSets.poison, ColdRunner.rest
+
+        def begins(sets: BufferSets, pattern: int) -> None:
+            nonlocal timing
+            usual(sets, pattern)
+            timing = pattern == poisoned
+
+        def ends(runner: ColdRunner, count: int) -> None:
+            nonlocal timing
+            timing = False
+            rest(runner, count)
+
+        patch.setattr(BufferSets, "poison", begins)
+        patch.setattr(ColdRunner, "rest", ends)
+        outcome = measure(workload, session)
+    refused(outcome, Link.TIMED, "incorrect", "1 of 5003 elements wrong")
+
+
+def test_a_device_without_room_for_more_places_measures_at_one(
+    gpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(Settings(max_seconds=0.02, max_samples=8, lock_seconds=30))
+    device = session.bench(torch.device(gpu)).device
+    total = torch.cuda.get_device_properties(0).total_memory
+    monkeypatch.setattr(device, "arena", Arena(2 * total, device.device))
+    assert device.arena.missing == 2 * total
+    places = set()
+
+    def noted(inputs: Inputs, out: torch.Tensor) -> None:
+        places.add(out.data_ptr())
+        workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(noted, device=gpu), session)
+    assert outcome.broken is None
+    assert len(places) == 1
+    told = {warning["code"]: warning["message"] for warning in outcome.result["warnings"]}
+    assert "one place in memory" in told["one_place"]
+
+
+def test_buffers_that_do_not_fit_break_a_link_and_the_next_test_is_well(
+    quick_session: Session, gpu: str
+) -> None:
+    total = torch.cuda.get_device_properties(0).total_memory
+    workload = relu_workload(device=gpu, output_shape=(total,))
+    outcome = measure(workload, quick_session)
+    refused(outcome, Link.DEVICE, "error", "the buffers do not fit: OutOfMemoryError")
+    assert outcome.broken is not None
+    assert not outcome.broken.sticky
+    assert measure(relu_workload(device=gpu), quick_session).broken is None
+
+
+def test_what_keeps_memory_for_each_address_is_met_before_the_loop(
+    quick_session: Session, gpu: str
+) -> None:
+    """Large launches fill a warm-up before it has come to every place."""
+    kept: dict[int, torch.Tensor] = {}
+
+    def scratch_by_address(inputs: Inputs, out: torch.Tensor) -> None:
+        if out.data_ptr() not in kept:
+            kept[out.data_ptr()] = torch.empty_like(out)
+        torch.clamp_min(inputs[0], 0, out=kept[out.data_ptr()])
+        out.copy_(kept[out.data_ptr()])
+
+    outcome = measure(relu_workload(scratch_by_address, n=1 << 26, device=gpu), quick_session)
+    assert outcome.broken is None
+    assert len(kept) == 8
+
+
+def test_sizes_of_a_byte_and_of_nothing_pass_on_a_gpu(quick_session: Session, gpu: str) -> None:
+    def ones(size: int) -> Inputs:
+        return (torch.ones(size, dtype=torch.uint8, device=gpu),)
+
+    def workload(size: int, outputs: int) -> Workload:
+        return relu_workload(
+            lambda _inputs, out: out.fill_(1),
+            device=gpu,
+            dtype=torch.uint8,
+            make_inputs=lambda _seed: ones(size),
+            reference=lambda _inputs: torch.ones(outputs, dtype=torch.float64, device=gpu),
+            output_shape=(outputs,),
+            input_offsets=(3,),
+            output_offset=1,
+            bytes_moved=1,
+        )
+
+    for size, outputs in ((4099, 4097), (0, 5)):
+        assert measure(workload(size, outputs), quick_session).broken is None
+    empty = measure(workload(3, 0), quick_session)
+    assert empty.broken is None or empty.broken.link is Link.SAMPLES, "torch launches nothing"
 
 
 def test_what_allocates_keeps_to_one_stream_when_timed(quick_session: Session, gpu: str) -> None:

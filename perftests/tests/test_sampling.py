@@ -29,6 +29,9 @@ class Scripted:
         late = self.late if count > 4 else 0
         return Batch([seconds] * (count - late), clock, late, count * seconds)
 
+    def rest(self, count: int) -> None:
+        raise AssertionError
+
     def once(self) -> None:
         raise AssertionError
 

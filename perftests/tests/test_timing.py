@@ -43,7 +43,7 @@ class Device:
     timer: str = "scripted"
     launched: int = 0
     turns: int = 0
-    rounds: int = 0
+    rested: int = 0
     clock_step: ClassVar[float] = 0.0
 
     def runner(self, *_: object, streams: bool) -> Device:
@@ -57,8 +57,11 @@ class Device:
         clock = self.clock_hz and self.clock_hz * (1 - self.clock_step * (self.turns % 2))
         return Batch(found, clock, late, sum(found))
 
+    def rest(self, count: int) -> None:
+        self.rested = count
+
     def once(self) -> None:
-        self.rounds += 1
+        """Nothing."""
 
     def synchronize(self) -> None:
         """Nothing."""
@@ -136,13 +139,18 @@ def test_a_calm_window_is_ok_and_has_its_states() -> None:
     assert found.sample.sm_clock_hz == 1.98e9
 
 
-@pytest.mark.parametrize(("places", "rounds"), [(8, 0), (9, 1)])
-def test_every_place_is_launched_on_after_the_poison(places: int, rounds: int) -> None:
+@pytest.mark.parametrize(("late", "launched"), [(0.0, 8), (0.5, 16)])
+def test_the_runner_learns_how_many_launches_there_were_late_ones_too(
+    late: float, launched: int
+) -> None:
     found = Findings(relu_workload(bytes_moved=MOVED), "cold")
-    device = Device(lambda _: 1e-5)
+    device = Device(lambda _: 1e-5, late_share=late)
     bench = FakeBench(device, Readings(CALM), limits=StopRule(max_samples=8, max_seconds=0.05))
-    time_workload(found, cast("Bench", bench), [lambda: None] * places, lambda: None)
-    assert device.rounds == rounds
+    began: list[int] = []
+    time_workload(
+        found, cast("Bench", bench), [lambda: None], lambda: began.append(device.launched)
+    )
+    assert device.rested == device.launched - began[0] >= launched - 1
 
 
 @pytest.mark.parametrize("when", [0, 1, 2])

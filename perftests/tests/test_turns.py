@@ -21,6 +21,9 @@ class Steady:
         self.log.append(self.name)
         return Batch([self.seconds + 1e-9 * (i % 3) for i in range(count)])
 
+    def rest(self, count: int) -> None:
+        raise AssertionError
+
     def once(self) -> None:
         raise AssertionError
 
