@@ -1,5 +1,6 @@
 """Cases and series there are: what filters offer and count, and one case by what people call it."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -94,18 +95,27 @@ def _refuse_unknown(chosen: Mapping[str, object]) -> None:
         raise ValueError(f"no filter is called {', '.join(unknown)}; expected {', '.join(FILTERS)}")
 
 
+_BETWEEN_WORDS = re.compile(r"[\s/\[\]]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(filter(None, _BETWEEN_WORDS.split(text)))
+
+
 def find_case(store: Store, text: str) -> tuple[str, Case]:
     """Return the fingerprint and the case that a person means.
 
     `text` is a fingerprint or its beginning (4 digits or more), a label, or words that all stand in
-    one case's label. Raises NotFoundError for none, and names the cases where several fit.
+    one case's label; where they stand there whole in some, parts of words in others do not count:
+    relu is not scale_relu. Raises NotFoundError for none, and names the cases where several fit.
     """
     with store.reading("find a case") as connection:
         rows = connection.execute(select(CaseRow.id, CaseRow.fingerprint, CaseRow.label)).all()
-        words = text.split()
+        words, whole = text.split(), _words(text)
         ranks = (
             [row for row in rows if text in {row.fingerprint, row.label}],
             [row for row in rows if len(text) >= 4 and row.fingerprint.startswith(text)],
+            [row for row in rows if whole and whole <= _words(row.label)],
             [row for row in rows if words and all(word in row.label for word in words)],
         )
         found = next((rank for rank in ranks if rank), [])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tracker.evidence import Evidence
 from tracker.model import Result, Status, VerdictKind
-from tracker.reasons import ReasonCode
+from tracker.reasons import Reason, ReasonCode
 from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
 from tracker.units import bandwidth, percent, seconds
 from tracker.verdict import Verdict
@@ -181,10 +181,16 @@ def _evidence(evidence: Evidence) -> dict[str, Value]:
 def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
     verdict = judged.verdict
     quiet = _SAID_BY_MARK if verdict.kind is VerdictKind.NO_CHANGE else frozenset[ReasonCode]()
-    notes = [footnote(reason.message) for reason in verdict.reasons if reason.code not in quiet]
+    notes = [_reason(reason) for reason in verdict.reasons if reason.code not in quiet]
     if verdict.what_would_decide and not verdict.what_would_decide.startswith(_SAID_BY_REASON):
         notes.append(footnote(verdict.what_would_decide))
     if judged.result is not None:
         # Warnings come with numbers of their own in nearly every row: one of each kind will do.
         notes += [Footnote(w.message, f"warning {w.code}") for w in judged.result.warnings]
     return (*notes, *map(footnote, judged.remarks))
+
+
+def _reason(reason: Reason) -> Footnote:
+    # What a noisy row could have shown has another number in each; its interval says as much.
+    shared = reason.code is ReasonCode.TOO_NOISY
+    return Footnote(reason.message, f"reason {reason.code}") if shared else footnote(reason.message)

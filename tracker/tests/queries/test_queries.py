@@ -320,6 +320,16 @@ def test_a_case_is_found_by_fingerprint_label_and_words(store: Store) -> None:
         queries.find_case(store, "softmax")
 
 
+def test_whole_words_of_a_case_go_before_parts_of_words(store: Store) -> None:
+    named = [make_case(), replace(make_case(), kernel="scale_relu")]
+    store.record(a_run(1, results=tuple(map(make_result, named))))
+    for text in ("relu/cuda_vector", "cuda_vector relu", "relu/cuda_vector float32 67108864"):
+        assert queries.find_case(store, text)[1] == named[0]
+    assert queries.find_case(store, "scale_relu")[1] == named[1]
+    with pytest.raises(NotFoundError, match="2 cases fit"):
+        queries.find_case(store, "elu/cuda_vec")
+
+
 def test_cases_of_one_label_are_told_apart_by_their_fingerprints(store: Store) -> None:
     old, new = make_case(), make_case(version=2)
     store.record(a_run(1, results=(make_result(old), make_result(new))))

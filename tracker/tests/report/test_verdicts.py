@@ -8,7 +8,9 @@ from tracker.errors import ExitCode
 from tracker.model import Status, VerdictKind, Warn
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.document import Row, Tone
+from tracker.report.json_ import to_json
 from tracker.report.judged import OUTCOMES, Judged
+from tracker.report.text import to_text
 from tracker.report.verdicts import Heading, mean_change, verdict_document
 from tracker.tests.report.samples import make_document, make_judged, one_of_each
 
@@ -146,3 +148,21 @@ def test_one_baseline_is_one_line_and_several_are_counted() -> None:
     lines = make_document(other).fact_lines
     assert "baseline of 6 cases: newest clean run of an ancestor" in lines
     assert "baseline of 1 case: this commit" in lines
+
+
+def test_what_noise_could_have_hidden_stands_once_with_a_count() -> None:
+    judged = [
+        make_judged(
+            VerdictKind.UNDECIDED,
+            f"k{loss}",
+            effect=-0.02,
+            reasons=(Reason(ReasonCode.TOO_NOISY, f"could only have shown a loss of {loss} %"),),
+        )
+        for loss in (30, 40, 50)
+    ]
+    document = make_document(judged)
+    shown = to_text(document, width=100)
+    assert "[1] could only have shown a loss of 30 % (and 2 more like it)" in shown
+    assert "[2]" not in shown
+    # Machines get each row's own.
+    assert "could only have shown a loss of 50 %" in to_json(document)
