@@ -251,10 +251,15 @@ def without_secrets(run: Run) -> Run:
     """Return a run in whose command, CI facts and notes no password stands, whoever wrote them."""
     return replace(
         run,
-        command=None if run.command is None else redact(run.command),
-        ci={key: redact(value) for key, value in run.ci.items()},
-        notes=tuple(map(redact, run.notes)),
+        command=None if run.command is None else _redacted(run.command),
+        ci={key: _redacted(value) for key, value in run.ci.items()},
+        notes=tuple(map(_redacted, run.notes)),
     )
+
+
+def _redacted(text: str) -> str:
+    # Never longer than it was: what a record could hold is what its columns can.
+    return redact(text)[: len(text)]
 
 
 def outcomes_of(

@@ -60,6 +60,13 @@ def test_a_password_in_a_record_is_not_stored(address: str, tmp_path: Path) -> N
         assert b"hunter2" not in path.read_bytes()
 
 
+def test_a_hidden_password_makes_no_text_too_long(store: Store) -> None:
+    note = "x" * 1988 + " password=1"
+    assert len(note) == 1999
+    assert store.record(make_run(notes=(note,))).inserted
+    assert queries.find_run(store, "latest").notes[0].endswith(" password=*")
+
+
 def test_one_run_id_with_other_content_is_a_conflict(store: Store) -> None:
     store.record(make_run())
     other = make_run(results=(make_result(make_case(n=7)),))
