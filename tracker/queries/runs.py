@@ -170,8 +170,9 @@ def runs_by_number(store: Store, numbers: Iterable[int]) -> dict[int, RunInfo]:
 def find_run(store: Store, reference: str, *, gpu_model: str | None = None) -> RunInfo:
     """Return the run that a person means: `latest`, a run id or its beginning, or a commit's.
 
-    For a commit (at least 4 digits) it is the newest run of it. Raises NotFoundError for none, and
-    for a beginning that several runs or commits share.
+    For a commit (at least 4 digits) it is the newest run of it. Whatever these were for: where a
+    person names no run id, `tracker.occasion` looks for the newest of the suite. Raises
+    NotFoundError for none, and for a beginning that several runs or commits share.
     """
     model = [] if gpu_model is None else [_on_model(gpu_model)]
     with store.reading("find a run") as connection:
