@@ -41,15 +41,18 @@ _FRAME = re.compile(
 
 
 def telling_line(output: str) -> str:
-    """Return the line of a failed process's output that says why, harmless and of one line.
+    """Return the line of a failed process's output that says why, harmless and without passwords.
 
     What a compiler or a linker reports comes first, then an exception, then what a tool calls an
     error; else the last line that is more than a frame.
     """
+    # Late: failures are few, and this loads the database's package.
+    from tracker.store.address import redact
+
     lines = [line for line in map(_bare, output[-_MOST:].splitlines()) if line.strip()]
     for find in _FINDERS:
         if found := find(lines):
-            return plain(found)[:LIMIT]
+            return plain(redact(found))[:LIMIT]
     return NOTHING
 
 

@@ -114,6 +114,10 @@ OUTPUTS = {
     "only frames": ("make: *** [Makefile:2: all] Error 1\n", "make: *** [Makefile:2: all] Error 1"),
     "nothing": ("\n \n", NOTHING),
     "colours": ("\x1b[31mERROR: no such thing\x1b[0m\n", "no such thing"),
+    "a password": (
+        "sqlalchemy.exc.OperationalError: postgresql://ada:s3cret@db.example/x refused\n",
+        "sqlalchemy.exc.OperationalError: postgresql://ada:***@db.example/x refused",
+    ),
     "a command for the runner": ("\x1b[2K::set-output name=x::y", r"\x3a:set-output name=x::y"),
 }
 
