@@ -31,6 +31,10 @@ class StoreError(TrackerError):
     """A store that cannot be opened, read or written as asked."""
 
 
+class StoreAwayError(StoreError):
+    """A server that cannot be reached or went away: it says nothing of what the store holds."""
+
+
 class WriteError(TrackerError):
     """A report or an export that cannot be written where it was to go."""
 

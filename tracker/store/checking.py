@@ -8,7 +8,7 @@ from math import inf
 from sqlalchemy import func, select, text
 from sqlalchemy.engine import Connection
 
-from tracker.errors import StoreError, TrackerError
+from tracker.errors import StoreAwayError, StoreError, TrackerError
 from tracker.record.dump import digest
 from tracker.store.reader import read_run
 from tracker.store.restated import check_series, differing
@@ -98,6 +98,8 @@ def _check_content(store: Store, until: float = inf) -> Iterator[str]:
             with store.reading(f"read run {row.run_id}") as connection:
                 run = read_run(connection, row.id)
                 columns = ", ".join(differing(connection, row.id, run))
+        except StoreAwayError:
+            raise
         except (TrackerError, ValueError, KeyError, TypeError) as error:
             yield f"run {row.run_id} cannot be read: {error}"
             continue

@@ -9,7 +9,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from tracker.errors import StoreError
+from tracker.errors import StoreAwayError, StoreError
 from tracker.store.address import hide, secrets, shown
 
 RESTORE = "restore a backup, or see `bandwatch db check`"
@@ -63,7 +63,8 @@ def telling(action: str, url: URL) -> Iterator[None]:
         told = f"{_DAMAGED} ({clean(str(error), url)})"
         raise StoreError(f"cannot {action} in {shown(url)}: {told}") from None
     except DBAPIError as error:
-        raise StoreError(f"cannot {action} in {shown(url)}: {explain(error, url)}") from None
+        kind = StoreAwayError if is_lost(error) else StoreError
+        raise kind(f"cannot {action} in {shown(url)}: {explain(error, url)}") from None
     except PoolTimeoutError:
         raise StoreError(
             f"cannot {action} in {shown(url)}: the store is locked: {_LOCKED}"

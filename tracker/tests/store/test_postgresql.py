@@ -13,7 +13,7 @@ from sqlalchemy import event
 from tracker import queries
 from tracker.cli.main import main
 from tracker.config import load_config
-from tracker.errors import StoreError
+from tracker.errors import StoreAwayError, StoreError
 from tracker.exporters import Scope, export
 from tracker.record import write_run
 from tracker.store import Store
@@ -306,6 +306,28 @@ def test_a_server_that_dies_outright_keeps_what_it_reported(cluster: Cluster, ur
         # What a client sees at first is a broken connection, and then a server that recovers.
         assert store.record(make_run("run-00000002", 2)).inserted
         assert queries.overview(store).runs == 2
+        assert list(check_store(store)) == []
+
+
+def test_a_server_that_goes_away_is_no_damage(cluster: Cluster, url: str) -> None:
+    with Store.open(url) as store:
+        for number in (1, 2):
+            store.record(make_run(f"run-{number:08}", number))
+        seen = 0
+
+        def after_the_counts(*_: object) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == 3:
+                cluster.kill()
+
+        event.listen(store.engine, "begin", after_the_counts)
+        try:
+            with pytest.raises(StoreAwayError, match="went away"):
+                list(check_store(store))
+        finally:
+            event.remove(store.engine, "begin", after_the_counts)
+            cluster.start()
         assert list(check_store(store)) == []
 
 
