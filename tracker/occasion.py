@@ -51,7 +51,8 @@ class Meant:
     @property
     def told(self) -> tuple[str, ...]:
         """What there is to say of the choice where the run is judged."""
-        lines = [f"judged with {len(self.repeats)} runs that measured cases again"]
+        again = "1 run" if len(self.repeats) == 1 else f"{len(self.repeats)} runs"
+        lines = [f"judged with {again} that measured cases again"]
         if others := self.left_out:
             lines.append(
                 f"the newest run of the suite is judged; {_counted(others, 'run')} newer: "
