@@ -7,7 +7,6 @@ correct kernel leaves there.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from math import prod
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from perftests.harness.arena import Arena, aligned_rows
 from perftests.harness.errors import SettingError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 GUARD_BYTES = 64 * 1024
 """Wide enough for a whole block of 1024 threads that each write four 16-byte vectors."""
-ALIGNMENT_BYTES = 512
 POISON_NAN = 0xFF
 """Reads as NaN in every floating-point type: an element left untouched cannot pass as a number."""
 POISON_NUMBER = 0x5A
@@ -66,7 +65,7 @@ class GuardedTensor:
         size = prod(shape) * dtype.itemsize
         self._span = slice(before, before + size)
         self._dtype, self._shape, self._guard = dtype, tuple(shape), guard
-        self.move_to(_aligned_rows(1, before + size + GUARD_BYTES, device)[0])
+        self.move_to(aligned_rows(1, before + size + GUARD_BYTES, device)[0])
         _fill(self._front, guard)
         _fill(self._back, guard)
 
@@ -107,53 +106,6 @@ class GuardedTensor:
                 far = zone.numel() - first if name == "before" else last + 1
                 return f"{changed} bytes {name} the tensor changed, up to {far} bytes away"
         return None
-
-
-def _aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:
-    """Return bytes of shape (count, size rounded up), each row on a 512-byte boundary."""
-    width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    raw = torch.empty(count * width + ALIGNMENT_BYTES, dtype=torch.uint8, device=device)
-    first = -raw.data_ptr() % ALIGNMENT_BYTES
-    return raw[first : first + count * width].view(count, width)
-
-
-class Arena:
-    """Memory for the buffers of one case after another, taken from the device once.
-
-    Large blocks of ever new sizes would fill the device with what the allocator keeps of each.
-
-    Where the device has not so much left, the arena is empty: `size` is 0, `missing` what it lacks.
-    Units: both in bytes.
-    """
-
-    def __init__(self, size: int, device: torch.device) -> None:
-        self._device, self._used, self.missing = device, 0, 0
-        try:
-            self._raw = _aligned_rows(1, size, device)[0]
-        except torch.OutOfMemoryError:
-            self._raw, self.missing = _aligned_rows(1, 0, device)[0], size
-        self.size = self._raw.numel()
-
-    @contextmanager
-    def region(self) -> Iterator[None]:
-        """Give back at the end whatever was taken inside."""
-        before = self._used
-        try:
-            yield
-        finally:
-            self._used = before
-
-    def rows(self, count: int, size: int) -> torch.Tensor:
-        """Return bytes of shape (count, size rounded up to 512), each row on a 512-byte boundary.
-
-        Where the arena has no room for them they are allocated by themselves.
-        """
-        width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        first, after = self._used, self._used + count * width
-        if after > self.size:
-            return _aligned_rows(count, size, self._device)
-        self._used = after
-        return self._raw[first:after].view(count, width)
 
 
 def _fill(zone: torch.Tensor, pattern: int) -> None:

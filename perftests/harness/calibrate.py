@@ -20,7 +20,7 @@ from perftests.harness.sampling import Runner, collect, warm_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perftests.harness.buffers import Arena
+    from perftests.harness.arena import Arena
     from perftests.harness.cuda import CudaDevice
     from perftests.harness.stop import StopRule
 

@@ -22,18 +22,18 @@ from perftests.harness.buffers import (
     BufferSets,
     allocate,
     footprint_bytes,
-    same_bits,
 )
-from perftests.harness.compare import Comparison, compare
 from perftests.harness.energy import measure_energy
 from perftests.harness.errors import ChainBrokenError, Link, SettingError
 from perftests.harness.record import Findings, envelope
+from perftests.harness.settle import compared, settle
 from perftests.harness.timing import time_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perftests.harness.buffers import Arena
+    from perftests.harness.arena import Arena
+    from perftests.harness.compare import Comparison
     from perftests.harness.oracle import Oracle, Truth
     from perftests.harness.session import Bench, Session
     from perftests.harness.workload import Workload
@@ -233,50 +233,12 @@ class _Chain:
         self._settle(Link.FRESH, sets, POISON_NUMBER)
 
     def _settle(self, link: Link, sets: BufferSets, poison: int) -> None:
-        """Wait for the device and hold every set against the reference and its guard zones.
-
-        The first set is compared element by element; where the others hold the same bits, they need
-        no comparison of their own.
-        """
+        """Wait for the device and hold every set against the reference and its guard zones."""
         self.bench.device.synchronize()
-        self._hold_against(link, sets.first, poison)
-        if sets.same():
-            return
-        right = sets.first.output_tensor
-        for buffers in sets.others:
-            self._hold_against(link, buffers, poison, right)
-
-    def _hold_against(
-        self, link: Link, buffers: BufferSet, poison: int, right: torch.Tensor | None = None
-    ) -> None:
-        """Raise the broken link of one set; an output with the bits of a right one is right."""
-        if not buffers.intact(self.truth.values):
-            self._refuse(buffers)
-        output = buffers.output_tensor
-        if right is not None and same_bits(output, right):
-            return
-        outcome = self._compare(output)
-        self.found.comparisons.append(outcome)
-        if not outcome.passed:
-            raise ChainBrokenError(link, self._told(outcome, buffers, poison))
-
-    def _refuse(self, buffers: BufferSet) -> None:
-        """Raise the broken link of a guard zone or an input that a launch changed."""
-        trespass = buffers.trespass()
-        if trespass:
-            raise ChainBrokenError(Link.GUARD, f"written out of bounds: {trespass}")
-        changed = buffers.changed_input(self.truth.values)
-        raise ChainBrokenError(Link.INPUTS, f"input {changed} was changed by the launch")
-
-    def _told(self, outcome: Comparison, buffers: BufferSet, poison: int) -> str:
-        untouched = buffers.output.untouched(poison)
-        if untouched:
-            return f"{outcome.detail}; {untouched} of {outcome.count} elements were never written"
-        return outcome.detail
+        settle(self.found, self.truth, link, sets, poison)
 
     def _compare(self, output: torch.Tensor) -> Comparison:
-        truth = self.truth
-        return compare(output, truth.expected, truth.bound, zero_sign=self.workload.zero_sign)
+        return compared(self.workload, self.truth, output)
 
     def _first_call(self, buffers: BufferSet) -> None:
         """Run once, split into compiling, loading and launching, where this process has not yet."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from perftests.harness.buffers import POISON_NAN, Arena
+from perftests.harness.arena import Arena
+from perftests.harness.buffers import POISON_NAN
 from perftests.harness.sampling import Batch
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from perftests.harness.buffers import POISON_NAN, Arena
+from perftests.harness.arena import Arena
+from perftests.harness.buffers import POISON_NAN
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import ColdRunner, EventPairs, GraphRunner, Hold
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError

@@ -6,10 +6,10 @@ exactly one measurement, so what it stores is bit for bit what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Timer = Callable[[], float]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class SampleClock:

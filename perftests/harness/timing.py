@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perftests.harness.allocations import GpuAllocations, cpu_allocation
 from perftests.harness.errors import ChainBrokenError, Link
-from perftests.harness.sampling import Runner, Sample, collect, warm_up
+from perftests.harness.sampling import Runner, Sample, Warmth, collect, warm_up
 from perftests.harness.state import slowing_reasons
 from perftests.harness.stop import CUT_OFF, relative_error
 from perftests.harness.summary import summarise
@@ -73,22 +73,9 @@ def time_workload(
     began = time.perf_counter()
     allocates = found.workload.allocates is not None  # the allocator keeps memory for each stream
     runner = bench.device.runner(mode, launches, streams=not allocates)
-    idle = time.monotonic() - bench.last_busy
-    floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
-    warm = warm_up(runner, floor_s=min(floor, _WARM_CAP[kind]), cap_s=_WARM_CAP[kind])
-
-    def look() -> None:
-        found.states["during"] = bench.watch.read()
-
+    warm = _warmed(bench, runner)
     poison()
-    rule = bench.rule()
-    if kind == "cuda":
-        watch = GpuAllocations(bench.device.device, bench.device.cupy)  # type: ignore[union-attr]
-        with watch:
-            sample = collect(runner, rule, warmth=warm, halfway=look)
-        _judge_allocations(found, watch.found())
-    else:
-        sample = collect(runner, rule, warmth=warm, halfway=look)
+    sample = _collected(found, bench, runner, warm)
     runner.rest(sample.late + len(sample.seconds))
     bench.device.synchronize()
     found.walls["timing"] = time.perf_counter() - began
@@ -98,6 +85,30 @@ def time_workload(
     bench.last_busy = time.monotonic()
     _note(found, bench, sample)
     return Timed(sample, runner, _status(found, bench, sample))
+
+
+def _warmed(bench: Bench, runner: Runner) -> Warmth:
+    """Warm up for long where the device has cooled down, for short where it comes from work."""
+    idle = time.monotonic() - bench.last_busy
+    floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
+    cap = _WARM_CAP[bench.device.kind]
+    return warm_up(runner, floor_s=min(floor, cap), cap_s=cap)
+
+
+def _collected(found: Findings, bench: Bench, runner: Runner, warm: Warmth) -> Sample:
+    """Sample, read the device's state meanwhile, and on a GPU count what is allocated."""
+
+    def look() -> None:
+        found.states["during"] = bench.watch.read()
+
+    rule = bench.rule()
+    if bench.device.kind == "cpu":
+        return collect(runner, rule, warmth=warm, halfway=look)
+    watch = GpuAllocations(bench.device.device, bench.device.cupy)  # type: ignore[union-attr]
+    with watch:
+        sample = collect(runner, rule, warmth=warm, halfway=look)
+    _judge_allocations(found, watch.found())
+    return sample
 
 
 def _judge_allocations(found: Findings, allocated: str | None) -> None:

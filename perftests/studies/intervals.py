@@ -21,11 +21,6 @@ class Middle:
     low: float
     high: float
 
-    @property
-    def text_ms(self) -> str:
-        """The interval of a time in milliseconds, such as `1.02 to 1.05`."""
-        return f"{self.low * 1e3:.4g} to {self.high * 1e3:.4g}"
-
 
 def middle(sample: Sequence[float]) -> Middle:
     """Return the median with its 95 % interval from the sample's order, whatever its distribution.

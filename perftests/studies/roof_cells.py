@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from kernels.cases import MIB, Case
 
@@ -17,8 +17,6 @@ _MISALIGNED = ((1, 0), (1, 1), (1, 3))
 _TRANSFORM = "imagenet_ycbcr"
 _CHANNELS = 64
 _SIDE = 56  # images of 56 x 56, the first stage of a residual network
-
-Key: TypeAlias = "tuple[str, int]"
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from perftests.harness.arena import Arena
 from perftests.harness.buffers import (
     GUARD_BYTES,
     POISON_NAN,
     POISON_NUMBER,
-    Arena,
     BufferSets,
     GuardedTensor,
     allocate,

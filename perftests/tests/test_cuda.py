@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from perftests.harness import cuda
-from perftests.harness.buffers import Arena
+from perftests.harness.arena import Arena
 from perftests.harness.cuda import CudaDevice
 from perftests.harness.errors import ChainBrokenError, Link
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from perftests.harness import buffers, chain, energy, timing
-from perftests.harness.buffers import Arena
+from perftests.harness.arena import Arena
 from perftests.harness.chain import measure
 from perftests.harness.cpu import CpuDevice
 from perftests.harness.errors import Link, SettingError
@@ -304,7 +304,7 @@ def test_buffers_that_do_not_fit_are_a_broken_link_that_says_what_to_do(
 ) -> None:
     here = session()
     here.bench(CPU)
-    monkeypatch.setattr(buffers, "_aligned_rows", full)
+    monkeypatch.setattr(buffers, "aligned_rows", full)
     outcome = measure(relu_workload(), here)
     assert outcome.broken is not None
     assert (outcome.broken.link, outcome.broken.sticky) == (Link.DEVICE, False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from perftests.harness.buffers import POISON_NAN, Arena, BufferSets
+from perftests.harness.arena import Arena
+from perftests.harness.buffers import POISON_NAN, BufferSets
 from perftests.harness.chain import measure
 from perftests.harness.cuda_runners import ColdRunner
 from perftests.harness.errors import Link

@@ -1,0 +1,60 @@
+"""Memory for buffers: rows on 512-byte boundaries, and one piece for one case after another."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALIGNMENT_BYTES = 512
+
+
+def aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:
+    """Return bytes of shape (count, size rounded up), each row on a 512-byte boundary."""
+    width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    raw = torch.empty(count * width + ALIGNMENT_BYTES, dtype=torch.uint8, device=device)
+    first = -raw.data_ptr() % ALIGNMENT_BYTES
+    return raw[first : first + count * width].view(count, width)
+
+
+class Arena:
+    """Memory for the buffers of one case after another, taken from the device once.
+
+    Large blocks of ever new sizes would fill the device with what the allocator keeps of each.
+
+    Where the device has not so much left, the arena is empty: `size` is 0, `missing` what it lacks.
+    Units: both in bytes.
+    """
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self._device, self._used, self.missing = device, 0, 0
+        try:
+            self._raw = aligned_rows(1, size, device)[0]
+        except torch.OutOfMemoryError:
+            self._raw, self.missing = aligned_rows(1, 0, device)[0], size
+        self.size = self._raw.numel()
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Give back at the end whatever was taken inside."""
+        before = self._used
+        try:
+            yield
+        finally:
+            self._used = before
+
+    def rows(self, count: int, size: int) -> torch.Tensor:
+        """Return bytes of shape (count, size rounded up to 512), each row on a 512-byte boundary.
+
+        Where the arena has no room for them they are allocated by themselves.
+        """
+        width = -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        first, after = self._used, self._used + count * width
+        if after > self.size:
+            return aligned_rows(count, size, self._device)
+        self._used = after
+        return self._raw[first:after].view(count, width)
