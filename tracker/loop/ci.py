@@ -29,7 +29,7 @@ from tracker.loop.session import Role, Session
 from tracker.loop.turns import Budget
 from tracker.loop.worktrees import BuildError, build
 from tracker.merge_base import base_of
-from tracker.model import CHANGES, Checkout, Run, VerdictKind, fingerprint
+from tracker.model import CHANGES, Checkout, Run, Status, VerdictKind, fingerprint
 from tracker.occasion import AGAIN
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
@@ -216,8 +216,16 @@ def _suspicious(item: Judged) -> bool:
 
 
 def _open(item: Judged) -> bool:
-    undecided = item.verdict.kind is VerdictKind.UNDECIDED
-    return undecided and bool(item.verdict.evidence) and item.verdict.has(ReasonCode.SUSPICIOUS)
+    if item.verdict.kind is not VerdictKind.UNDECIDED or not item.verdict.evidence:
+        return False
+    return item.verdict.has(ReasonCode.SUSPICIOUS) or _unsettled(item)
+
+
+def _unsettled(item: Judged) -> bool:
+    """Return whether what would be a change did not settle; a fresh process may."""
+    noisy = item.result is not None and item.result.status is Status.NOISY
+    kept = item.verdict.has(ReasonCode.TOO_NOISY) and item.verdict.has(ReasonCode.SIGNIFICANT)
+    return noisy and kept
 
 
 def _unresolved(item: Judged) -> bool:
