@@ -119,11 +119,11 @@ def _state_flaws(result: Result, name: str) -> Iterator[Reason]:
 
 
 def _why(result: Result) -> str:
-    text = (
-        result.reasons.get("measurements_s")
-        or result.reasons.get("status")
-        or result.correctness.detail
-    )
+    found = (result.reasons.get("measurements_s"), result.reasons.get("status"))
+    # What is wrong says more than that its test failed of it.
+    detail = result.correctness.detail
+    wrong = result.status is Status.INCORRECT
+    text = next(filter(None, (detail, *found) if wrong else (*found, detail)), None)
     return f": {text}" if text else ""
 
 

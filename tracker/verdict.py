@@ -91,10 +91,8 @@ def judge(
     if head is None:
         return _vanished(base)
     if base is None:
-        why = Reason(
-            ReasonCode.NO_BASELINE, "no earlier comparable result: this one becomes the baseline"
-        )
-        found = (*flaws(head, "head", policy.min_measurements), why)
+        flawed = flaws(head, "head", policy.min_measurements)
+        found = (*flawed, _no_baseline(head, fit=not flawed))
         return Verdict(head.result.case, VerdictKind.UNDECIDED, found)
     b, h = base.result.case, head.result.case
     if b != h and b.fingerprint != h.fingerprint:
@@ -108,6 +106,15 @@ def judge(
     if not evidence:
         return Verdict(head.result.case, VerdictKind.UNDECIDED, obstacles, baseline_rule=base.rule)
     return _conclude(base, head, policy, obstacles, evidence)
+
+
+def _no_baseline(head: Side, *, fit: bool) -> Reason:
+    text = "no earlier comparable result"
+    if head.checkout.dirty:
+        text += "; uncommitted changes make no baseline: commit, then measure again"
+    elif fit:
+        text += ": this one becomes the baseline"
+    return Reason(ReasonCode.NO_BASELINE, text)
 
 
 def _vanished(base: Side | None) -> Verdict:

@@ -43,6 +43,11 @@ class Judged:
     remarks: tuple[str, ...] = ()
 
     @property
+    def failed(self) -> bool:
+        """The result is wrong, or its test failed: it has no time to judge."""
+        return self.result is not None and self.result.status in _WRONG
+
+    @property
     def outcome(self) -> str:
         """The verdict's kind, or `incorrect`, `error`, `no baseline` where that says more."""
         if self.result is not None and self.result.status in _WRONG:

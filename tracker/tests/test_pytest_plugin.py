@@ -94,6 +94,10 @@ def test_a_failed_test_keeps_pytest_s_exit_and_stores_no_time(sandbox: Sandbox) 
         "silu": ("ok", 40),
     }
     assert "! incorrect" in text(result)
+    # What was wrong, no promise that such a run becomes a baseline, and no exit 0 that was none.
+    assert "counts for nothing: 3 elements differ" in text(result)
+    assert text(result).count("this one becomes the baseline") == 1
+    assert "pytest exits 0" not in text(result)
 
 
 def test_a_session_that_measured_nothing_says_so(sandbox: Sandbox) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tracker import verdict as subject
 from tracker.errors import ExitCode
-from tracker.model import DeviceState, Status, VerdictKind
+from tracker.model import Correctness, DeviceState, Status, VerdictKind
 from tracker.tests.sides import BOARD, CPU, H200, MIB, make_result, make_side
 from tracker.verdict import Policy, ReasonCode, exit_code
 
@@ -110,6 +110,27 @@ def test_the_first_run_has_no_baseline_and_is_no_error() -> None:
 
 def test_a_bad_first_run_is_named_all_the_same() -> None:
     check_undecided(judge(None, make_side(times=(nan,) * 9)), ReasonCode.NOT_FINITE)
+
+
+def test_only_a_fit_and_clean_first_run_is_told_to_become_the_baseline() -> None:
+    promise = "this one becomes the baseline"
+    assert promise in judge(None, make_side()).reasons[-1].message
+    wrong = make_side(times=(), status=Status.INCORRECT)
+    dirty = make_side(dirty=True)
+    for head in (wrong, dirty):
+        assert promise not in judge(None, head).reasons[-1].message
+    assert "commit, then measure again" in judge(None, dirty).reasons[-1].message
+
+
+def test_what_is_wrong_with_a_result_is_told_rather_than_that_its_test_failed() -> None:
+    failed = make_side(
+        times=(),
+        status=Status.INCORRECT,
+        reasons={"measurements_s": "the test failed in its call phase"},
+        correctness=Correctness(checked=True, passed=False, detail="3 elements differ"),
+    )
+    told = judge(make_side(), failed).reasons[0].message
+    assert told.endswith("counts for nothing: 3 elements differ")
 
 
 def test_a_vanished_case_is_undecided() -> None:
