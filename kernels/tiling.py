@@ -38,17 +38,15 @@ class Tiling(NamedTuple):
     edges: int
 
 
-def loads_per_thread(
-    nbytes: int, choices: Sequence[int], inputs: int = 1, wave_bytes: int = WAVE_BYTES
-) -> int:
+def loads_per_thread(nbytes: int, choices: Sequence[int], inputs: int = 1) -> int:
     """Return the loads a thread of `choices` (rising) for `inputs` inputs of `nbytes` each.
 
     The fewest that take an input in one wave, but two where that keeps every SM busy; the most
     while the inputs together are a few waves long; beyond, the fewest there are.
     """
-    fitting = [loads for loads in choices if nbytes <= loads * wave_bytes]
+    fitting = [loads for loads in choices if nbytes <= loads * WAVE_BYTES]
     if not fitting:
-        return choices[-1] if nbytes * inputs <= FEW_WAVES * wave_bytes else choices[0]
+        return choices[-1] if nbytes * inputs <= FEW_WAVES * WAVE_BYTES else choices[0]
     two = 2 in fitting and fitting[0] < 2 and nbytes * inputs >= BUSY_BYTES
     return 2 if two else fitting[0]
 

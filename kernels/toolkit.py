@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+_HEADER = "cuda_fp16.h"
+
 
 def _wheel_folders() -> Iterator[Path]:
     """Yield the roots of the toolkit's wheels: one for CUDA 13, one a component for CUDA 12."""
@@ -26,22 +28,22 @@ def _installations() -> Iterator[Path]:
 
 
 @cache
-def include_folders(header: str = "cuda_fp16.h") -> tuple[Path, ...]:
+def include_folders() -> tuple[Path, ...]:
     """Return the folders of the CUDA headers: the wheels', else an installation's.
 
     An environment that builds on another has the wheels in two places, so all of them count.
     Raises FileNotFoundError naming the package that has them.
     """
     wheels = tuple(root / "include" for root in _wheel_folders() if (root / "include").is_dir())
-    if any((folder / header).exists() for folder in wheels):
+    if any((folder / _HEADER).exists() for folder in wheels):
         return wheels
     for root in _installations():
-        if (root / "include" / header).exists():
+        if (root / "include" / _HEADER).exists():
             return (root / "include",)
     raise FileNotFoundError(
-        f"cannot find {header}: no CUDA headers in this environment, $CUDA_HOME or "
-        "/usr/local/cuda; "
-        "install the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, 13.0"
+        f"cannot find {_HEADER}: no CUDA headers in this environment, $CUDA_HOME or "
+        "/usr/local/cuda; install the wheels nvidia-cuda-runtime, nvidia-cuda-crt and "
+        "nvidia-cuda-cccl, 13.0"
     )
 
 

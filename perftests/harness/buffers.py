@@ -163,10 +163,13 @@ class BufferSet:
         return None
 
     def intact(self, values: Inputs) -> bool:
-        """Whether all guard zones and inputs are as they were made, asked of the device once."""
-        output = self.output.tensor
-        if output.device.type == "cpu":
+        """Whether all guard zones and inputs are as they were made."""
+        if self.output.tensor.device.type == "cpu":
             return self.trespass() is None and self.changed_input(values) is None
+        return self.intact_at_once(values)
+
+    def intact_at_once(self, values: Inputs) -> bool:
+        """Whether all guard zones and inputs are as they were made, asked of the device once."""
         changed = [zone for buffer in self.tensors for zone in buffer.changed_zones()]
         for buffer, value in zip(self.inputs, values, strict=True):
             changed.append((bits(buffer.tensor) != bits(value.contiguous())).any())

@@ -30,7 +30,7 @@ _LONGEST_HOLD_NS = 20_000_000
 _HOLD_BYTES = 64
 _LATE_SHARE = 0.05
 _GRAPH_SECONDS = 5e-4
-_MOST_NODES = 1024
+_LEAST_NODES = 20
 _LOG_WORDS = 2
 _Event = torch.cuda.Event
 _record: Callable[..., None] = _Event.record
@@ -223,7 +223,7 @@ class GraphRunner:
             launch()
         device.synchronize()
         took = max((_perf_counter() - began) / len(launches), 1e-6)
-        wanted = min(_MOST_NODES, max(20, int(_GRAPH_SECONDS / took)))
+        wanted = max(_LEAST_NODES, int(_GRAPH_SECONDS / took))
         return max(1, wanted // len(launches))
 
     def _capture(

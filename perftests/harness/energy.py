@@ -65,7 +65,6 @@ def watch_counter(
     work: Callable[[], object],
     *,
     window_s: float = _WINDOW_S,
-    settle_s: float = _SETTLE_S,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Power:
     """Return the power while `work` is called over and over, from step to step of the counter.
@@ -73,7 +72,7 @@ def watch_counter(
     Raises EnergyError when the counter hardly moves in five seconds.
     """
     began = clock()
-    while clock() - began < settle_s:
+    while clock() - began < _SETTLE_S:
         work()
     steps: list[Step] = []
     last, polled = read(), clock()

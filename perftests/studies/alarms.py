@@ -161,7 +161,7 @@ def _git(work: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def plan_from(arguments: list[str] | None = None) -> Plan:
+def plan_from_arguments() -> Plan:
     """Return the plan that a command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m perftests.studies.alarms", description="Measure A/A runs and planted losses"
@@ -175,9 +175,9 @@ def plan_from(arguments: list[str] | None = None) -> Plan:
     add("--least-mib", type=float, default=64.0, help="of a planted case (default: %(default)s)")
     add("--seconds", type=float, default=540.0, help="time for everything (default: %(default)s)")
     add("more", nargs="*", help="further arguments of pytest, after --")
-    given = vars(parser.parse_args(arguments))
+    given = vars(parser.parse_args())
     return Plan(**given | {"losses": tuple(given["losses"]), "more": tuple(given["more"])})
 
 
 if __name__ == "__main__":
-    measure(plan_from())
+    measure(plan_from_arguments())

@@ -39,7 +39,7 @@ _STYLE: Any = {
 }
 
 
-def picture(draw: Draw, path: Path, size_in: tuple[float, float] = SIZE_IN, told: str = "") -> None:
+def picture(draw: Draw, path: Path, told: str = "") -> None:
     """Draw into a new figure and write it as PNG; raise ImportError without matplotlib.
 
     `told` are one or two lines that stand below, so that a picture by itself says what it is of.
@@ -51,7 +51,7 @@ def picture(draw: Draw, path: Path, size_in: tuple[float, float] = SIZE_IN, told
 
     with mpl.rc_context(_STYLE):
         rect = (0, _FOOT, 1, 1 - _FOOT) if told else (0, 0, 1, 1)
-        figure = Figure(figsize=size_in, dpi=DPI, layout=ConstrainedLayoutEngine(rect=rect))
+        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout=ConstrainedLayoutEngine(rect=rect))
         FigureCanvasAgg(figure)
         draw(figure)
         if told:

@@ -27,7 +27,7 @@ _PLAIN_FLUSH_BYTES = 256 << 20
 _Found: TypeAlias = "dict[str, dict[str, float]]"
 
 
-def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section:
+def spread(sizes_mib: Sequence[int] = tuple(GOALS)) -> Section:
     """Repeat the median of each size in fresh processes; raise RuntimeError when one fails."""
     command = [sys.executable, "-m", "perftests.studies.spread", *map(str, sizes_mib)]
     waiting = [
@@ -38,7 +38,7 @@ def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(runs)
+        for _ in range(RUNS)
     ]
     try:
         for process in waiting:
@@ -49,7 +49,7 @@ def spread(sizes_mib: Sequence[int] = tuple(GOALS), runs: int = RUNS) -> Section
         for process in waiting:
             process.kill()
     how = (
-        f"torch ReLU, fp32, cold; the standard deviation of the median over {runs} fresh "
+        f"torch ReLU, fp32, cold; the standard deviation of the median over {RUNS} fresh "
         f"processes, as a share of it; plain events are the median of {_PLAIN_LAUNCHES} launches "
         "in the same processes, each after a flush and between two events, at one place and on one "
         "stream: figures such as 1.7, 0.65, 0.3 and 0.04 %, beside which the goals were set, are "

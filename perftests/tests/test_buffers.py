@@ -15,6 +15,7 @@ from perftests.harness.buffers import (
     BufferSets,
     GuardedTensor,
     allocate,
+    same_bits,
 )
 from perftests.harness.errors import SettingError
 from perftests.tests.workloads import relu_workload
@@ -103,6 +104,39 @@ def test_one_question_finds_what_the_detailed_ones_name() -> None:
     out.as_strided((1,), (1,), out.storage_offset() + 5).fill_(1.0)
     assert not buffers.intact(values)
     assert [bool(zone) for zone in buffers.output.changed_zones()] == [False, True]
+
+
+@pytest.mark.parametrize("which", ["input 0", "input 1", "the output"])
+@pytest.mark.parametrize("part", ["before", "inside", "behind"])
+def test_a_changed_byte_of_any_buffer_is_seen_and_named(which: str, part: str) -> None:
+    values = (torch.arange(5.0), torch.arange(7.0))
+    workload = relu_workload(n=9, input_offsets=(1, 2), output_offset=3)
+    buffers = allocate(workload, values)
+    buffers.load(values)
+    named = dict(zip(("input 0", "input 1", "the output"), buffers.tensors, strict=True))
+    raw = named[which].raw
+    at = {"before": 0, "inside": GUARD_BYTES + 12, "behind": raw.numel() - 1}[part]
+    assert buffers.intact_at_once(values)
+    raw[at] ^= 1
+    harmless = (which, part) == ("the output", "inside")
+    assert buffers.intact_at_once(values) is harmless
+    assert buffers.intact(values) is harmless
+    if part == "inside":
+        assert buffers.trespass() is None
+        assert buffers.changed_input(values) == (None if harmless else int(which[-1]))
+    else:
+        assert (buffers.trespass() or "").startswith(f"{which}: 1 bytes {part} the tensor changed")
+
+
+def test_equal_numbers_of_other_bits_are_a_change() -> None:
+    zero = (torch.zeros(3),)
+    buffers = allocate(relu_workload(n=3), zero)
+    buffers.load(zero)
+    buffers.inputs[0].tensor[1] = -0.0
+    assert buffers.changed_input(zero) == 0
+    assert not buffers.intact_at_once(zero)
+    nan = torch.full((3,), torch.nan)
+    assert same_bits(nan, nan.clone())
 
 
 SPOILT = {

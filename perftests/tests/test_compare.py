@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from perftests.harness import compare as comparing
 from perftests.harness.compare import compare
 
 NAN, INF = float("nan"), float("inf")
@@ -59,12 +60,14 @@ def test_exact_means_the_rounded_reference() -> None:
     assert compare(third.float(), third, 0.0).passed
     above = torch.nextafter(third.float(), torch.tensor(1.0))
     assert compare(above, third, 0.0).wrong == 1
+    assert compare(third.float(), third, 0.0, zero_sign=True).worst_error == 0.0
+    assert compare(third.float(), third, 1e-6).worst_error > 0.0
 
 
 def test_errors_and_ratio_are_those_of_the_worst_element() -> None:
     actual = torch.tensor([1.0, 2.25, 3.0], dtype=torch.float64)
     expected = torch.tensor([1.0, 2.0, 3.125], dtype=torch.float64)
-    outcome = compare(actual, expected, torch.tensor([0.5, 0.5, 0.125], dtype=torch.float64))
+    outcome = compare(actual, expected, torch.tensor([0.25, 0.5, 0.125], dtype=torch.float64))
     assert outcome.passed
     assert outcome.worst_error == 0.25
     assert outcome.bound == 0.5
@@ -78,3 +81,20 @@ def test_another_shape_is_an_error() -> None:
 
 def test_nothing_agrees_with_nothing() -> None:
     assert compare(torch.ones(0), torch.ones(0), 0.0).passed
+
+
+@pytest.mark.parametrize("position", [0, 3, 4, 7, 8])
+@pytest.mark.parametrize("bound", [0.0, 1e-6, "each"])
+def test_a_bad_element_is_found_in_every_stretch(
+    position: int, bound: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large output is compared in stretches; here they have four elements."""
+    monkeypatch.setattr(comparing, "_CHUNK", 4)
+    actual, expected = torch.ones(9), torch.ones(9, dtype=torch.float64)
+    limit = torch.full((9,), 1e-6, dtype=torch.float64) if bound == "each" else bound
+    assert isinstance(limit, float | torch.Tensor)
+    assert compare(actual, expected, limit).passed
+    actual[position] = 1.5
+    outcome = compare(actual, expected, limit)
+    assert (outcome.wrong, outcome.count, outcome.worst_error) == (1, 9, 0.5)
+    assert f"1 of 9 elements wrong, first at {position}: 1.5, not 1.0" in outcome.detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import torch
 from perftests.harness import cuda
 from perftests.harness.arena import Arena
 from perftests.harness.cuda import CudaDevice
-from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.errors import ChainBrokenError, Link, UnfitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,3 +157,110 @@ def test_only_declared_allocations_keep_a_cold_runner_to_one_stream(
         device.runner("cold", [])
         device.runner("cold", [], streams=False)
     assert given == [TURNS, (OWN,)]
+
+
+class Calls:
+    """The runtime's calls that a device makes, and the limit it answers with."""
+
+    class CUDARuntimeError(RuntimeError):
+        """What CuPy raises."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.said: list[tuple[Any, ...]] = []
+
+    def deviceGetLimit(self, which: int) -> int:
+        assert which == 6, "cudaLimitPersistingL2CacheSize"
+        if self.limit is None:
+            raise Calls.CUDARuntimeError
+        return self.limit
+
+    def memsetAsync(self, *given: Any) -> None:
+        self.said.append(given)
+
+
+@pytest.mark.parametrize(("limit", "may"), [(0, False), (1, True), (11 << 20, True), (None, False)])
+def test_lines_may_persist_where_part_of_the_cache_is_set_aside(
+    limit: int | None, may: bool, device: Any
+) -> None:
+    device.cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=Calls(limit)))
+    assert device.may_persist() is may
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Everything that a device opens, with an L2 of 50 MiB on each of two GPUs."""
+    calls, usual = Calls(0), torch.ones
+
+    def ones(size: int, *, dtype: torch.dtype, device: object) -> torch.Tensor:
+        return usual(size, dtype=dtype)
+
+    class Entered(SimpleNamespace):
+        def __enter__(self) -> None:
+            """Nothing."""
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing."""
+
+    cupy = SimpleNamespace(
+        cuda=SimpleNamespace(
+            runtime=calls, Device=lambda _index: Entered(attributes={"ClockRate": 1_980_000})
+        )
+    )
+    fakes = {
+        "is_available": lambda: True,
+        "device_count": lambda: 2,
+        "get_device_properties": lambda _index: SimpleNamespace(L2_cache_size=50 * MIB + 1),
+        "device": lambda _index: nullcontext(),
+        "Stream": lambda _device: SimpleNamespace(cuda_stream=7),
+        "synchronize": lambda _device: None,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(torch, "ones", ones)
+    monkeypatch.setattr(cuda, "import_cupy", lambda: cupy)
+    monkeypatch.setattr(cuda, "DeviceKernels", lambda: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: None)
+    return calls
+
+
+def test_a_flush_writes_twice_the_cache_and_what_precedes_the_reset(opened: Calls) -> None:
+    made = CudaDevice(1)
+    stream: Any = SimpleNamespace(cuda_stream=42)
+    made.flush(stream)
+    ((where, value, size, handle),) = opened.said
+    assert (value, size, handle) == (0, 126 * MIB, 42)
+    assert size >= 2.5 * made.cache_bytes
+    assert where == made._flush_buffer.data_ptr()
+    assert made._flush_buffer.numel() == size
+    assert made.highest_sm_clock_hz == 1.98e9
+
+
+def test_a_gpu_that_is_not_there_is_unfit(opened: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnfitError, match="cannot measure on cuda:2: torch sees 2 GPUs"):
+        CudaDevice(2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UnfitError, match="torch sees none; use --bandwatch-device cpu"):
+        CudaDevice(0)
+
+
+def test_the_time_of_a_flush_is_the_mean_of_several_after_a_first(
+    opened: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            self.at = -1
+
+        def record(self, _stream: object) -> None:
+            self.at = len(opened.said)
+
+        def elapsed_time(self, other: Event) -> float:
+            return 0.04 * (other.at - self.at)
+
+    made = CudaDevice(0)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=1)
+    )
+    assert made.flush_s == pytest.approx(4e-5)
+    assert len(opened.said) == 9

@@ -157,6 +157,17 @@ class WrongInTheLoop:
             out[0] = 3.0
 
 
+class IdleInTheLoop(WrongInTheLoop):
+    """Writes nothing while it counts, but at the first place."""
+
+    first = 0
+
+    def __call__(self, inputs: Inputs, out: torch.Tensor) -> None:
+        self.first = self.first or out.data_ptr()
+        if not self.counts or out.data_ptr() == self.first:
+            workloads.relu_of_torch(inputs, out)
+
+
 @pytest.mark.parametrize("samples", [1, 3, 9])
 def test_what_a_short_loop_left_is_compared_though_launches_follow_it(
     samples: int, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +175,15 @@ def test_what_a_short_loop_left_is_compared_though_launches_follow_it(
     outcome = measure(relu_workload(WrongInTheLoop(monkeypatch)), session(samples))
     assert outcome.broken is not None
     assert outcome.broken.link is Link.TIMED
+
+
+def test_what_warm_up_left_at_a_place_is_gone_before_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcome = measure(relu_workload(IdleInTheLoop(monkeypatch)), session())
+    assert outcome.broken is not None
+    assert outcome.broken.link is Link.TIMED
+    assert "5003 of 5003 elements were never written" in str(outcome.broken)
 
 
 def test_what_the_loop_left_is_compared_before_launches_for_energy(

@@ -64,6 +64,15 @@ def test_steady_noise_settles_before_it_is_precise() -> None:
     assert 1e-3 < relative_error(data) <= 4e-3
 
 
+def test_noise_that_is_steady_from_the_start_settles_at_its_floor() -> None:
+    """A relative standard error of 1.39e-3 at 64 values, 1.11e-3 at 100, below 1e-3 from 124 on."""
+    stopper, data = Stopper(RULE), np.tile([0.994, 1.006], 100)
+    decided = {count: stopper.decide(data[:count], 0.0) for count in range(10, 101, 10)}
+    assert {count for count, reason in decided.items() if reason is not None} == {100}
+    assert decided[100] == SETTLED
+    assert Stopper(RULE).decide(data[:130], 0.0) == PRECISE
+
+
 def test_noise_that_leaves_the_median_far_from_the_target_does_not_count_as_settled() -> None:
     assert grown(0.5, RULE, step=50) == (SAMPLE_CAP, 2000)
 
@@ -98,3 +107,10 @@ def test_an_error_below_the_resolution_is_precise_whatever_the_target() -> None:
     assert rule.target_at(1e-3) == 5e-4
     assert Stopper(rule).decide(short, 0.0) == PRECISE
     assert Stopper(StopRule(target=5e-4)).decide(short, 0.0) is None
+
+
+def test_noise_has_settled_when_it_looked_alike_in_six_batches() -> None:
+    stopper = Stopper(RULE)
+    noises = [0.008] * 3 + [0.006] * 6
+    decided = [stopper.decide(np.tile([1 - a, 1 + a], 50), 0.0) for a in noises]
+    assert decided == [None] * 8 + [SETTLED]
