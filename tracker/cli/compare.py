@@ -4,16 +4,17 @@ from datetime import UTC, datetime
 
 import click
 
+from tracker import queries
 from tracker.cli.options import report_command, row_limit
 from tracker.config import Config
 from tracker.errors import NotFoundError
-from tracker.gate import compare_runs
 from tracker.occasion import Meant, meant, newest
 from tracker.queries import RunInfo, runs
 from tracker.queries.columns import collector_paused
 from tracker.report.document import Document
 from tracker.report.formats import Format
 from tracker.report.headings import comparison_heading
+from tracker.report.medians import medians_document
 from tracker.report.verdicts import verdict_document
 from tracker.store import Store
 
@@ -23,9 +24,17 @@ from tracker.store import Store
 @click.argument("b", default="latest")
 @click.option("--gpu", metavar="MODEL", help="Only runs on this GPU model.")
 @click.option("--all", "everything", is_flag=True, help="Show unchanged cases too, however many.")
+@click.option("--medians", is_flag=True, help="Lay the medians side by side, judge nothing.")
 @report_command
 def command(
-    *, a: str, b: str, gpu: str | None, everything: bool, form: Format, config: Config
+    *,
+    a: str,
+    b: str,
+    gpu: str | None,
+    everything: bool,
+    medians: bool,
+    form: Format,
+    config: Config,
 ) -> Document:
     """Judge B (by default the newest run of the suite) against A, on what both measured.
 
@@ -44,6 +53,13 @@ def command(
         found = resolve(store, b, gpu)
         head = found.run
         base, notes = _base(store, a, head, gpu)
+        if medians:
+            heading = comparison_heading(base, head, tuple(dict.fromkeys((*found.named, *notes))))
+            limit = row_limit(form, everything=everything)
+            return medians_document(heading, queries.medians(store, base, head), limit)
+        # Late: judging loads the statistics.
+        from tracker.gate import compare_runs
+
         gate = compare_runs(store, base, head, config.thresholds, today=datetime.now(UTC).date())
     told = dict.fromkeys((*found.named, *notes, *gate.notes))
     heading = comparison_heading(base, head, tuple(told))

@@ -25,7 +25,9 @@ def plain(text: str) -> str:
     Text that the CI runner would take for a command (`::name::` at the start, `##[name]`
     anywhere) is escaped in the same way.
     """
-    line = "".join(map(_visible, _SPACES.sub(" ", text).strip()))
+    line = _SPACES.sub(" ", text).strip()
+    if not (line.isascii() and line.isprintable()):
+        line = "".join(map(_visible, line))
     line = line.replace("##[", r"#\x23[")
     return rf"\x3a{line[1:]}" if line.startswith("::") else line
 
