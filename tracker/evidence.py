@@ -8,7 +8,8 @@ from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
 from tracker.stats.against import Past, Standing, against, past_of, pasts_of
 from tracker.stats.compare import Comparison
-from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, prior, quieter
+from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, first_prior, prior, quieter
+from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian, log_median, median_error
 
 
@@ -142,7 +143,21 @@ def goes_along(effect: float, other: float) -> bool:
 def expected_noise(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)
-    return prior(exp((b.value + h.value) / 2), base.environment.backend, max(b.spread, h.spread))
+    duration_s, spread = exp((b.value + h.value) / 2), max(b.spread, h.spread)
+    if not unknown_cpu(base):
+        return prior(duration_s, base.environment.backend, spread)
+    return first_prior(duration_s, spread)
+
+
+def unknown_cpu(base: Side) -> bool:
+    """Return whether base is of a CPU whose earlier runs are too few to show how restless it is.
+
+    In turns it does not matter: what moves one session from the next moves both sides alike.
+    """
+    if base.environment.backend != "cpu" or base.in_turns:
+        return False
+    past = base.pasts.get(_TIME.name)
+    return past.newest is None if past else len(base.history) < SHORTEST_LEVEL
 
 
 def distance(base: Side, head: Side) -> float | None:
@@ -157,14 +172,15 @@ def distance(base: Side, head: Side) -> float | None:
 def copy_standing(base: Side, head: Side) -> Standing | None:
     """Return how the copy measured beside head, of the case's bytes, stands to earlier runs'.
 
-    None where too few earlier runs show how restless copies are, without a copy on both sides, and
-    on a GPU: nobody shares that, and its copy moves by a percent with what else was allocated.
+    Where too few show how restless copies are it has no level and counts as it is. None without a
+    copy on both sides, and on a GPU: nobody shares that, and its copy moves by a percent with what
+    else was allocated.
     """
     runs = (*base.runs, *head.runs)
     if base.environment.backend != "cpu" or not all(run.peaks.copy_bytes_per_s for run in runs):
         return None
     past = past_of(_copies(base.history))
-    if past.newest is None:
+    if past.newest is None and not unknown_cpu(base):
         return None
     noise = expected_noise(base, head)
     before, after = (_costs_of(_COPY_TIME, _runs(side)) for side in (base, head))

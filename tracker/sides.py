@@ -34,8 +34,9 @@ class Side:
     `repeats` are further results of the same commit from fresh processes; `history` are the usable
     runs of the series before them, oldest first, of comparable environments and the same device,
     whatever their level; `elsewhere` are the like of each other device, where these are too few to
-    show the noise. `measured_at` is ISO 8601; `rule` says how this side was picked. `pasts`
-    are what `history` says of a metric, by its name, where that was found out before.
+    show the noise. `measured_at` is ISO 8601; `rule` says how this side was picked. `pasts` are
+    what `history` says of a metric, by its name, where that was found out before. `in_turns`: its
+    processes and the other side's took turns.
     """
 
     result: Result
@@ -48,6 +49,7 @@ class Side:
     elsewhere: tuple[tuple[Earlier, ...], ...] = ()
     rule: str = ""
     pasts: Mapping[str, Past] = field(default_factory=dict)
+    in_turns: bool = False
 
     @property
     def runs(self) -> tuple[Result, ...]:

@@ -6,6 +6,7 @@ a verdict are relative changes of bandwidth (negative = regression).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import log1p
 
 from tracker.errors import ExitCode
 from tracker.evidence import Evidence, copy_standing, goes_along, weigh
@@ -16,6 +17,7 @@ from tracker.sides import Side, age_days, environment_difference, flaws, other_d
 from tracker.stats.against import Standing
 from tracker.stats.compare import Comparison, runs_to_decide
 from tracker.stats.noise import Noise
+from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.units import percent
 
 __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
@@ -310,19 +312,28 @@ def _clock_moved(decisive: Evidence, evidence: tuple[Evidence, ...]) -> Reason |
 def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
     """Return the reason when a copy beside the case moved with its time: the machine did.
 
-    The copy's change counts once its own past shows that it is no noise, and where it is at least
-    half of what the case's is.
+    The copy's change counts where it is at least half of the case's, in logarithm, so that a loss
+    and its mirror image are treated alike, and once its own past shows that it is no noise. Where
+    there is no such past nobody knows, and the code is not blamed.
     """
-    if decisive.metric != "time" or copy is None or not copy.left_both:
+    if decisive.metric != "time" or copy is None:
+        return None
+    known = copy.newest is not None
+    if known and not copy.left_both:
+        return None
+    if not goes_along(log1p(decisive.comparison.effect), log1p(copy.comparison.effect)):
         return None
     effect, of_copy = decisive.bandwidth_effect, 1 / (1 + copy.comparison.effect) - 1
-    if not goes_along(effect, of_copy):
-        return None
     word = "slower" if effect < 0 else "faster"
     message = (
         f"time says {percent(effect, signed=True)}, a copy of the same size in the same run moved "
         f"{percent(of_copy, signed=True)} too: a {word} machine, not {word} code"
     )
+    if not known:
+        message += (
+            f", as far as fewer than {SHORTEST_LEVEL} earlier runs can tell; measure both commits "
+            "in turn (bandwatch ab)"
+        )
     return Reason(ReasonCode.MACHINE_MOVED, message)
 
 

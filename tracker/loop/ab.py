@@ -312,6 +312,7 @@ def _side(envelopes: Sequence[Envelope], rule: str = "", earlier: tuple[Earlier,
         repeats=tuple(envelope.result for envelope in rest),
         history=earlier,
         rule=rule,
+        in_turns=True,
     )
 
 

@@ -22,6 +22,9 @@ GPU_SHARE = 0.0012
 # Two shared cores, ten fresh processes: 2-7 % inside the cache, at times a factor of two outside.
 CPU_JITTER_S = 2e-6
 CPU_SHARE = 0.08
+# The same cores while other programs come and go, 26 sessions at loads from none to two
+# (docs/results/cpu-sessions.md): a case strays by up to a factor of four while a copy does not.
+CPU_FIRST_SHARE = 0.15
 # A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
 SPREAD_SHARE = 0.1
 # Of a series' own steps from run to run: the fewest that say anything, and what the median of their
@@ -54,6 +57,13 @@ def prior(duration_s: float, backend: str, spread: float = 0.0) -> Noise:
     jitter, share = (GPU_JITTER_S, GPU_SHARE) if backend == "cuda" else (CPU_JITTER_S, CPU_SHARE)
     sigma = max(hypot(jitter / duration_s, share), SPREAD_SHARE * spread)
     return Noise(sigma, PRIOR_RUNS, f"prior for {backend} at this duration")
+
+
+def first_prior(duration_s: float, spread: float = 0.0) -> Noise:
+    """Return the noise to expect between two sessions of a CPU of which nothing else is known."""
+    usual = prior(duration_s, "cpu", spread)
+    sigma = max(usual.sigma, hypot(CPU_JITTER_S / duration_s, CPU_FIRST_SHARE))
+    return Noise(sigma, usual.degrees, "prior for a CPU with few earlier runs, maybe not idle")
 
 
 def learn(noise: Noise, *groups: Array) -> Noise:
