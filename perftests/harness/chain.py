@@ -243,7 +243,7 @@ class _Chain:
     def _first_call(self, buffers: BufferSet) -> None:
         """Run once, split into compiling, loading and launching, where this process has not yet."""
         workload, found = self.workload, self.found
-        key = (workload.kernel, workload.implementation, workload.dtype)
+        key = (workload.kernel, workload.implementation, workload.identity_dtype)
         if key in self.bench.launched:
             for name in ("compile_s", "load_s", "launch_s"):
                 found.reasons[f"first_call.{name}"] = "this process had launched it before"

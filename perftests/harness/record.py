@@ -104,9 +104,9 @@ def _case(workload: Workload, mode: str) -> dict[str, Any]:
     return {
         "kernel": workload.kernel,
         "implementation": workload.implementation,
-        "dtype": workload.dtype,
+        "dtype": workload.identity_dtype,
         "shape": list(workload.identity_shape),
-        "alignment": workload.alignment,
+        "alignment": workload.identity_alignment,
         "cache": mode,
         "parameters": dict(workload.parameters),
         "version": workload.version,

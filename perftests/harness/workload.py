@@ -75,7 +75,7 @@ class Workload:
     allocates: str | None = None
 
     def __post_init__(self) -> None:
-        """Check what can be checked without running, and fill in what follows from the rest."""
+        """Check what can be checked without running."""
         if self.bytes_moved <= 0:
             raise SettingError(
                 f"cannot describe {self.kernel}/{self.implementation}: bytes_moved is "
@@ -87,22 +87,28 @@ class Workload:
                 f"cannot describe {self.kernel}/{self.implementation}: offsets are "
                 f"{self.input_offsets} and {self.output_offset}; give elements >= 0"
             )
-        object.__setattr__(self, "dtype", self.dtype or str(self.output_dtype).split(".")[-1])
-        object.__setattr__(self, "alignment", self.alignment or self._alignment())
-
-    def _alignment(self) -> str:
-        """Name the offsets, "aligned" when all are zero."""
-        if not any((*self.input_offsets, self.output_offset)):
-            return "aligned"
-        ins = ",".join(str(offset) for offset in self.input_offsets) or "0"
-        return f"in+{ins} out+{self.output_offset}"
 
     @property
     def label(self) -> str:
         """Short name for people, such as `relu/mine float32 [1048576]`."""
-        shape = "x".join(map(str, self.identity_shape))
-        odd = "" if self.alignment == "aligned" else f" {self.alignment}"
-        return f"{self.kernel}/{self.implementation} {self.dtype} [{shape}]{odd}"
+        shape, alignment = "x".join(map(str, self.identity_shape)), self.identity_alignment
+        odd = "" if alignment == "aligned" else f" {alignment}"
+        return f"{self.kernel}/{self.implementation} {self.identity_dtype} [{shape}]{odd}"
+
+    @property
+    def identity_dtype(self) -> str:
+        """The dtype that names the case: `dtype` where given, else the output's."""
+        return self.dtype or str(self.output_dtype).removeprefix("torch.")
+
+    @property
+    def identity_alignment(self) -> str:
+        """The offsets' name, "aligned" when all are zero: `alignment` where given."""
+        if self.alignment:
+            return self.alignment
+        if not any((*self.input_offsets, self.output_offset)):
+            return "aligned"
+        ins = ",".join(str(offset) for offset in self.input_offsets) or "0"
+        return f"in+{ins} out+{self.output_offset}"
 
     @property
     def identity_shape(self) -> tuple[int, ...]:

@@ -217,11 +217,13 @@ def _as_command(command: list[str]) -> int:
 def _side_by_side(address: str, first: str, second: str) -> int:
     with Store.open(address, read_only=True) as store, store.one_moment():
         base, head = (queries.find_run(store, run_id) for run_id in (first, second))
-        found = queries.medians(store, base, head)
-        columns = (found.labels, found.base_s.tolist(), found.head_s.tolist())
+        found = queries.side_by_side(store, base, head)
+        numbers = [
+            side[name].tolist() for name in queries.SIDE for side in (found.base, found.head)
+        ]
         lines = [
-            f"{label:80} {b * 1e6:12.3f} {h * 1e6:12.3f} {h / b - 1:+8.2%}"
-            for label, b, h in zip(*columns, strict=True)
+            f"{label:80} " + " ".join(map("{:12.6g}".format, values))
+            for label, *values in zip(found.labels, *numbers, strict=True)
         ]
     return 0 if len("\n".join(lines)) > 100_000 else 2
 

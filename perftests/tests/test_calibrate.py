@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from perftests.harness.arena import Arena
 from perftests.harness.calibrate import (
     Calibrator,
     round_size,
@@ -13,9 +14,12 @@ from perftests.harness.calibrate import (
     theoretical_flops,
 )
 from perftests.harness.cpu import CpuDevice
+from perftests.harness.sampling import Batch
 from perftests.harness.stop import StopRule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perftests.harness.sampling import Runner
 
 RULE = StopRule(target=0.1, min_samples=3, max_samples=3, max_seconds=0.01)
@@ -77,3 +81,68 @@ def test_theoretical_rates_of_known_cards() -> None:
     # A100: 108 multiprocessors at 1410 MHz, 19.5 TFLOP/s by its data sheet.
     assert theoretical_flops((8, 0), 108, 1.41e9) == pytest.approx(19.5e12, rel=2e-3)
     assert theoretical_flops((99, 0), 108, 1.41e9) is None
+
+
+class Scripted(CpuDevice):
+    """A CPU of three places whose runner keeps the launches, in turn faster and slower."""
+
+    def __init__(self, took_s: list[float]) -> None:
+        super().__init__()
+        self.took_s = took_s
+        self.given: list[Sequence[Any]] = []
+        self.arena = Arena(1 << 22, self.device)
+
+    def sets_needed(self, mode: str, set_bytes: int) -> int:
+        return 3
+
+    def runner(self, mode: str, launches: Sequence[Any], *, streams: bool = True) -> Runner:
+        self.given.append(launches)
+        took = self.took_s[len(self.given) - 1]
+
+        class Steady:
+            timer = "scripted"
+
+            def batch(self, count: int) -> Batch:
+                # one launch in five is held up: a median does not see it
+                return Batch([took * (100 if index % 5 == 4 else 1) for index in range(count)])
+
+            def rest(self, count: int) -> None:
+                raise AssertionError
+
+            def once(self) -> None:
+                raise AssertionError
+
+        return Steady()
+
+
+@pytest.mark.parametrize(
+    ("took_s", "source"), [([2e-3, 1e-3], "numpy copyto"), ([1e-3, 2e-3], "torch copy_")]
+)
+def test_the_fastest_copy_counts_by_its_median(took_s: list[float], source: str) -> None:
+    device = Scripted(took_s)
+    rule = StopRule(target=0.1, min_samples=5, max_samples=5, max_seconds=0.01)
+    rate, named = Calibrator(device, rule).copy(1 << 20, "cold")
+    assert named == source
+    assert rate == pytest.approx((1 << 20) / 1e-3)
+
+
+def test_copies_go_through_as_many_places_as_results_and_give_them_back() -> None:
+    device = Scripted([1e-3] * 5)
+    calibrator = Calibrator(device, RULE)
+    calibrator.copy(1 << 20, "cold")
+    calibrator.two_read(3 << 18, "cold")
+    assert [len(launches) for launches in device.given] == [3, 3, 3]
+    copies, _, sums = device.given
+    pairs = [(launch.func.__self__, *launch.args) for launch in copies]
+    addresses = [tensor.data_ptr() for pair in pairs for tensor in pair]
+    assert len(set(addresses)) == 6
+    assert {tensor.nbytes for pair in pairs for tensor in pair} == {1 << 19}
+    assert sums[0].args[0].data_ptr() == min(addresses), "the arena's region was given back"
+
+
+def test_yardsticks_are_sampled_by_a_looser_rule_than_results() -> None:
+    seen = Calibrator(CpuDevice(), StopRule(target=1e-3, resolution_s=7e-9, max_seconds=0.3))._rule
+    assert (seen.target, seen.resolution_s) == (2e-3, 14e-9)
+    assert seen.max_seconds == pytest.approx(0.1)
+    quick = Calibrator(CpuDevice(), StopRule(max_seconds=0.01))._rule
+    assert quick.max_seconds == 0.03, "long enough for a median"

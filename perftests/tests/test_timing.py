@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import pytest
 import torch
 
-from perftests.harness import timing
+from perftests.harness import sampling, timing
 from perftests.harness.calibrate import Peaks
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.record import Findings
@@ -208,3 +208,54 @@ def test_a_clock_that_never_settles_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Device, "clock_step", 0.02)
     found = judged()
     assert "still moving" in found.warnings["unsteady"]
+
+
+def test_a_copy_that_a_cpus_workload_outran_by_far_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(timing, "cpu_allocation", lambda _launch: None)
+    slow = replace(PEAKS, copy_bytes_per_s=MOVED / 2e-5)
+    found = judged(kind="cpu", bench={"known": slow})
+    assert found.peaks is not None
+    assert found.peaks.copy_bytes_per_s is None
+    assert "held it up" in found.reasons["peaks.copy_bytes_per_s"]
+    assert judged(bench={"known": slow}).peaks == slow, "a GPU's copy had the device alone"
+
+
+def test_a_device_that_rested_is_warmed_up_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    floors: list[float] = []
+    usual = sampling.warm_up
+
+    def noted(runner: Any, *, floor_s: float, cap_s: float) -> Any:
+        floors.append(floor_s)
+        return usual(runner, floor_s=0.0, cap_s=cap_s)
+
+    monkeypatch.setattr(timing, "warm_up", noted)
+    judged(bench={"last_busy": float("inf")})
+    judged(bench={"last_busy": float("-inf")})
+    assert floors == [0.004, 0.1]
+
+
+def test_allocations_of_a_gpu_are_refused_unless_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = "3 through torch allocations while timing"
+    monkeypatch.setattr("perftests.harness.timing.GpuAllocations.found", lambda _seen: found)
+    with pytest.raises(ChainBrokenError, match="3 through torch") as broken:
+        judged()
+    assert broken.value.link is Link.ALLOCATION
+
+
+def test_a_median_is_judged_not_a_mean_that_stray_launches_raise() -> None:
+    """One launch in ten takes a hundred times as long: the mean would hide too short a time."""
+    with pytest.raises(ChainBrokenError, match=r"2\.00 us is less than an empty kernel's"):
+        judged(lambda i: 2e-4 if i % 10 == 5 else 2e-6, moved=100)
+
+
+def test_cut_off_by_a_cap_is_noisy_only_beyond_five_times_the_target() -> None:
+    """Alternating by 2 d, 64 values have an error of 0.2323 d; the target is 0.05 % at 1 ms."""
+    limits = StopRule(max_samples=64, max_seconds=5.0, settle_samples=10**6)
+    for half, status in ((0.008, "ok"), (0.02, "noisy")):
+        found = judged(
+            lambda i, half=half: 1e-3 * (1 + half * (-1) ** i),  # type: ignore[misc]
+            bench={"limits": limits},
+        )
+        assert found.status == status, half
