@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import fastjsonschema
 import pytest
 
 from tracker.model import Run
+from tracker.occasion import AS_BASE
 from tracker.record import dump_run
 from tracker.report import report_schema
 from tracker.store import Store
 from tracker.tests.cli.conftest import Command, run_of_commit
-from tracker.tests.factory import sha
+from tracker.tests.cli.test_check import another, keep
+from tracker.tests.factory import make_commit, sha
 
 
 def rows(text: str, table: str) -> list[dict[str, Any]]:
@@ -334,3 +337,35 @@ def test_the_demo_says_when_nothing_is_shipped(
     answer = bandwatch("demo")
     assert answer.code == 2
     assert "no recorded runs are shipped" in answer.err
+
+
+def test_compare_takes_a_branch_for_its_commit_or_its_merge_base(
+    filled: Path, bandwatch: Command
+) -> None:
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        done = subprocess.run(
+            ["git", *who, *arguments], cwd=filled, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("checkout", "--quiet", "-b", "trunk")
+    git("commit", "--quiet", "--allow-empty", "--message=one")
+    refused = bandwatch("compare", "trunk")
+    assert refused.code == 2
+    assert "cannot find run 'trunk'" in refused.err
+    assert "--benchmark-base" in refused.err
+    # Measured by --benchmark-base: with the head detached, so on no branch.
+    run = another("of-the-trunk", AS_BASE, 1)
+    commit = replace(run.checkout.commit or make_commit(1), sha=git("rev-parse", "HEAD"))
+    keep(replace(run, checkout=replace(run.checkout, commit=commit, branch=None)))
+    compare = ("compare", "trunk", "run-of-commit-4", "--format=json")
+    found = json.loads(bandwatch(*compare).out)
+    assert (found["facts"]["base_run"], found["notes"]) == ("of-the-trunk", [])
+    # The trunk goes on, unmeasured, while the work is on a branch of what was measured.
+    git("branch", "topic")
+    git("commit", "--quiet", "--allow-empty", "--message=two")
+    git("checkout", "--quiet", "topic")
+    found = json.loads(bandwatch(*compare).out)
+    assert found["facts"]["base_run"] == "of-the-trunk"
+    assert ["taken is its merge base" in note for note in found["notes"]] == [True]
