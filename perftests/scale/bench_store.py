@@ -221,10 +221,8 @@ def _side_by_side(address: str, first: str, second: str) -> int:
         numbers = [
             side[name].tolist() for name in queries.SIDE for side in (found.base, found.head)
         ]
-        lines = [
-            f"{label:80} " + " ".join(map("{:12.6g}".format, values))
-            for label, *values in zip(found.labels, *numbers, strict=True)
-        ]
+        form = "%-80s" + " %10.4g" * len(numbers)
+        lines = [form % row for row in zip(found.labels, *numbers, strict=True)]
     return 0 if len("\n".join(lines)) > 100_000 else 2
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from dataclasses import asdict
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from perftests.studies.roof_cells import GROUPS, Cell
 from perftests.studies.roof_judged import SLOWER, WITHIN, judged
 from perftests.studies.roof_measured import Measured, measure_cell
-from perftests.studies.tables import Section
+from perftests.studies.tables import Section, slug, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -89,50 +88,48 @@ def write(
 ) -> Path:
     """Write Markdown and JSON, one name for each GPU model; return the Markdown's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = facts["environment"]
-    model = str(environment["gpu_model"])
-    stem = "roof-" + re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+    model = str(facts["environment"]["gpu_model"])
+    path = folder / f"roof-{slug(model)}.md"
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    libraries = ", ".join(f"{k} {v}" for k, v in environment["libraries"].items())
     rows = [row for section in sections for row in section.rows]
-    reached = sum(row["reached"] is True for row in rows)
-    close = sum(row["reached"] == WITHIN for row in rows)
-    intro = (
-        f"Made {made} by `{command}`; driver {environment['driver']}, CUDA {environment['cuda']}, "
-        f"{libraries}.\n\n{reached} of {len(rows)} cells reach their goal and have no peer more "
-        f"than {SLOWER:.0%} faster; {close} more miss by less than twice the comparison's standard "
-        "error.\n"
-    )
     text = [
         f"# Kernels against the speed of a copy: {model}\n",
-        intro,
+        _intro(rows, facts["environment"], made, command),
         *(section.text() for section in sections),
         "## Every time\n",
         peers_text(everything) + "\n",
     ]
-    path = folder / f"{stem}.md"
     path.write_text("\n".join(text))
-    document = {
-        "made": made,
-        "command": command,
-        **facts,
-        "cells": [
-            {
-                "cell": cell.label,
-                "mib": cell.mib,
-                "times": {name: asdict(t) for name, t in found.times.items()},
-                "failures": dict(found.failures),
-                "bytes_moved": found.moved,
-                "bytes_copied": found.copied,
-                "copies": {name: asdict(t) for name, t in found.copies.items()},
-                "aligned": asdict(found.aligned) if found.aligned else None,
-            }
-            for cell, found in everything
-        ],
-        "rows": rows,
-    }
-    (folder / f"{stem}.json").write_text(json.dumps(document, indent=1) + "\n")
+    cells = [_as_data(cell, found) for cell, found in everything]
+    document = {"made": made, "command": command, **facts, "cells": cells, "rows": rows}
+    path.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n")
     return path
+
+
+def _intro(
+    rows: Sequence[Mapping[str, Any]], environment: Mapping[str, Any], made: str, command: str
+) -> str:
+    """Return what was measured where, and how many cells reach their goal."""
+    reached = sum(row["reached"] is True for row in rows)
+    close = sum(row["reached"] == WITHIN for row in rows)
+    return (
+        f"Made {made} by `{command}`; {versions(environment)}.\n\n"
+        f"{reached} of {len(rows)} cells reach their goal and have no peer more than {SLOWER:.0%} "
+        f"faster; {close} more miss by less than twice the comparison's standard error.\n"
+    )
+
+
+def _as_data(cell: Cell, found: Measured) -> dict[str, Any]:
+    return {
+        "cell": cell.label,
+        "mib": cell.mib,
+        "times": {name: asdict(t) for name, t in found.times.items()},
+        "failures": dict(found.failures),
+        "bytes_moved": found.moved,
+        "bytes_copied": found.copied,
+        "copies": {name: asdict(t) for name, t in found.copies.items()},
+        "aligned": asdict(found.aligned) if found.aligned else None,
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:

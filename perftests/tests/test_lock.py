@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,39 @@ def test_correctness_work_shares_and_timing_waits_for_it(tmp_path: Path) -> None
         pass
     process.kill()
     process.wait()
+
+
+def is_refused(lock: DeviceLock) -> bool:
+    try:
+        with lock.shared():
+            return False
+    except UnfitError:
+        return True
+
+
+def test_who_waits_to_time_comes_before_correctness_work_that_begins_later(
+    tmp_path: Path,
+) -> None:
+    """Else a stream of overlapping checks would keep the device for ever."""
+    timed: list[bool] = []
+    patient = DeviceLock("GPU-1", timeout_s=20, folder=tmp_path)
+    hasty = DeviceLock("GPU-1", timeout_s=0, folder=tmp_path)
+
+    def waits_to_time() -> None:
+        with patient.alone():
+            timed.append(is_refused(hasty))
+
+    with patient.shared():
+        waiter = threading.Thread(target=waits_to_time)
+        waiter.start()
+        deadline = time.monotonic() + 10
+        while not is_refused(hasty):
+            assert time.monotonic() < deadline, "later checks went on"
+            time.sleep(0.01)
+        assert timed == []
+    waiter.join()
+    assert timed == [True]
+    assert not is_refused(hasty)
 
 
 def test_another_device_is_not_held(tmp_path: Path) -> None:
