@@ -87,11 +87,18 @@ class Standing:
 
 
 def standing(
-    store: Store, run: RunInfo, root: Path, *, here: str = "the store", team: StoreChoice | None
+    store: Store,
+    run: RunInfo,
+    root: Path,
+    *,
+    here: str = "the store",
+    team: StoreChoice | None,
+    tried: bool = False,
 ) -> Standing:
     """Return what a stored run of a branch is judged against.
 
-    Results of the merge base that only the team's store has are copied into `store`.
+    Results of the merge base that only the team's store has are copied into `store`. `tried`: it
+    was to be measured, and what became of that is told already.
     """
     base = base_of(run.checkout, root)
     if base is None:
@@ -105,8 +112,9 @@ def standing(
     found = covered(store, run, line, wanted) if copied else local
     if not found:
         missing = f"no comparable result of the merge base {base[:12]} in {here}{problem}"
-        advice = "judged against the nearest ancestor; --benchmark-base measures the merge base"
-        return Standing(line_of(run.checkout, root), f"{missing}: {advice}")
+        advice = "" if tried else "; --benchmark-base measures the merge base"
+        instead = f"judged against the nearest ancestor{advice}"
+        return Standing(line_of(run.checkout, root), f"{missing}: {instead}")
     parts = [f"{_cases(local)} from {here}"] if local else []
     parts += [f"{_cases(found - local)} from {team.shown}"] if team and found > local else []
     parts += [f"{_cases(wanted - found)} without a result"] if found != wanted else []

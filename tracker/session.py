@@ -131,7 +131,14 @@ class Session:
         for run in runs:
             info = find_run(store, run.run_id)
             config, today = self.config, datetime.now(UTC).date()
-            stand = standing(store, info, config.root, here=config.store.shown, team=config.team)
+            stand = standing(
+                store,
+                info,
+                config.root,
+                here=config.store.shown,
+                team=config.team,
+                tried=bool(self.told),
+            )
             told += [stand.told] if stand.told and stand.told not in told else []
             gates.append(
                 judge_run(store, info, config.thresholds, today=today, ancestors=stand.line)

@@ -43,7 +43,7 @@ def provide_base(
         return f"--benchmark-base: {base[:12]} was not measured: {error}"
     count = sum(len(run.results) for run in runs)
     cases = counted(count, "case")
-    return f"--benchmark-base: measured {cases} of {base[:12]} just now, and recorded them"
+    return f"--benchmark-base: measured {cases} of {base[:12]} just now"
 
 
 def _machine(selection: Selection) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ def test_the_merge_base_is_measured_when_the_user_agrees_and_only_once(tmp_path:
     measuring = ("perf", "-k", "relu", "--benchmark-base")
     first = benchmark(root, *measuring)
     told = " ".join(first.stdout.split())
-    assert f"--benchmark-base: measured 1 cases of {base[:12]} just now" in told, first.stdout
+    assert f"--benchmark-base: measured 1 case of {base[:12]} just now" in told, first.stdout
     assert f"judged against the merge base {base[:12]} or what stands before it: 1 case" in told
     assert "1 regression of 1 case: exit 1" in told
     assert first.returncode == 1
@@ -177,6 +177,7 @@ def test_a_base_that_cannot_be_measured_does_not_stop_the_session(tmp_path: Path
     found = benchmark(root, "perf", "-k", "relu", "--benchmark-base")
     told = " ".join(found.stdout.split())
     assert "was not measured: cannot collect perf/test_perf.py" in told
+    assert "--benchmark-base measures" not in told  # it was just tried
     assert "1 no baseline of 1 case" in told
     assert found.returncode == 0
 
