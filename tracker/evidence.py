@@ -8,7 +8,14 @@ from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
 from tracker.stats.against import Past, Standing, against, past_of, pasts_of
 from tracker.stats.compare import Comparison
-from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, first_prior, prior, quieter
+from tracker.stats.noise import (
+    BOARD_COPY_FRACTION,
+    QUIETEST,
+    Noise,
+    first_prior,
+    prior,
+    quieter,
+)
 from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian, log_median, median_error
 
@@ -76,7 +83,8 @@ def weigh(
     if not base.pasts:
         (base,) = with_pasts([base])
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
-    noise = quieter(expected_noise(base, head), quietness)
+    share = quietness if unknown_cpu(base) else max(quietness, QUIETEST)
+    noise = quieter(expected_noise(base, head), share)
     before, after = _runs(base), _runs(head)
     return tuple(
         evidence

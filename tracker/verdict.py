@@ -313,8 +313,8 @@ def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
     """Return the reason when a copy beside the case moved with its time: the machine did.
 
     The copy's change counts where it is at least half of the case's, in logarithm, so that a loss
-    and its mirror image are treated alike, and once its own past shows that it is no noise. Where
-    there is no such past nobody knows, and the code is not blamed.
+    and its mirror image are treated alike, and once its own past shows that it is no noise. Without
+    such a past nobody knows: the case is suspicious.
     """
     if decisive.metric != "time" or copy is None:
         return None
@@ -327,14 +327,16 @@ def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
     word = "slower" if effect < 0 else "faster"
     message = (
         f"time says {percent(effect, signed=True)}, a copy of the same size in the same run moved "
-        f"{percent(of_copy, signed=True)} too: a {word} machine, not {word} code"
+        f"{percent(of_copy, signed=True)} too: "
     )
-    if not known:
-        message += (
-            f", as far as fewer than {SHORTEST_LEVEL} earlier runs can tell; measure both commits "
-            "in turn (bandwatch ab)"
-        )
-    return Reason(ReasonCode.MACHINE_MOVED, message)
+    if known:
+        message += f"a {word} machine, not {word} code"
+        return Reason(ReasonCode.MACHINE_MOVED, message)
+    message += (
+        f"a {word} machine or {word} code, which fewer than {SHORTEST_LEVEL} earlier runs on this "
+        "CPU cannot tell apart"
+    )
+    return Reason(ReasonCode.SUSPICIOUS, message)
 
 
 def _other_board(
@@ -375,6 +377,8 @@ def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | No
     if code is ReasonCode.SUSPICIOUS and c.significant:
         if not decisive.standing.left_both:
             return 2  # one more shows which of the runs strayed, two settle it
+        if not decisive.standing.strays:
+            return None  # the machine may have moved, and more of head do not move base
         return decisive.standing.runs_to_dismiss_strays(policy.confidence)
     if code is ReasonCode.SUSPICIOUS:
         return runs_to_decide(c, policy.confidence)

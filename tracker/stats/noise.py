@@ -22,8 +22,8 @@ GPU_SHARE = 0.0012
 # Two shared cores, ten fresh processes: 2-7 % inside the cache, at times a factor of two outside.
 CPU_JITTER_S = 2e-6
 CPU_SHARE = 0.08
-# The same cores while other programs come and go, 26 sessions at loads from none to two
-# (docs/results/cpu-sessions.md): a case strays by up to a factor of four while a copy does not.
+# The same cores while other programs come and go: between sessions a case strays by up to a factor
+# of four while a copy of its bytes does not move half as far (docs/results/cpu-sessions.md).
 CPU_FIRST_SHARE = 0.15
 # A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
 SPREAD_SHARE = 0.1
@@ -119,13 +119,15 @@ def quietness(distances: Sequence[float]) -> float:
 
     `distances` are head over base in logarithm, each in units of what the prior expects of it. The
     median tells the noise as long as most cases did not change; it never widens the prior, or a
-    change of the whole suite would pass for noise. 1 where there are too few cases.
+    change of the whole suite would pass for noise. 1 where there are too few cases. At least
+    QUIETEST of what is usual, however much more was expected.
     """
     if len(distances) < LEAST_CASES:
         return 1.0
     seen = 1.4826 * float(np.median(np.abs(distances)))
     # The median of few is itself uncertain by about this share.
-    return min(1.0, max(QUIETEST, seen * (1 + 1.2 / sqrt(len(distances)))))
+    least = QUIETEST * CPU_SHARE / CPU_FIRST_SHARE
+    return min(1.0, max(least, seen * (1 + 1.2 / sqrt(len(distances)))))
 
 
 def quieter(noise: Noise, share: float) -> Noise:

@@ -326,9 +326,9 @@ def test_the_rule_that_picked_the_baseline_is_carried() -> None:
 def test_a_cpu_that_did_not_settle_decides_nothing_however_large_the_shift() -> None:
     cpu = replace(make_side().environment, backend="cpu", gpu_model="a CPU")
     base = make_side(environment=cpu)
-    settled = judge(base, make_side(slower=3.0, environment=cpu))
+    settled = judge(base, make_side(slower=9.0, environment=cpu))
     assert settled.kind is VerdictKind.REGRESSION
     check_undecided(
-        judge(base, make_side(slower=3.0, environment=cpu, status=Status.NOISY)),
+        judge(base, make_side(slower=9.0, environment=cpu, status=Status.NOISY)),
         ReasonCode.TOO_NOISY,
     )
