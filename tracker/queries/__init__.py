@@ -5,14 +5,15 @@ from tracker.queries.cases import FILTERS, filter_counts, find_case, series_list
 from tracker.queries.info import ModelInfo, Overview, RunInfo, SeriesInfo
 from tracker.queries.order import ancestors, commits, measured_commits, orphans
 from tracker.queries.results import (
-    Medians,
+    SIDE,
     ResultTable,
+    SideBySide,
     both_results,
     code_fingerprints,
     histories,
-    medians,
     result_table,
     results,
+    side_by_side,
 )
 from tracker.queries.runs import (
     branches,
@@ -28,13 +29,14 @@ from tracker.queries.series import Series, measurements, series
 
 __all__ = [
     "FILTERS",
-    "Medians",
+    "SIDE",
     "ModelInfo",
     "Overview",
     "ResultTable",
     "RunInfo",
     "Series",
     "SeriesInfo",
+    "SideBySide",
     "ancestors",
     "both_results",
     "branches",
@@ -49,7 +51,6 @@ __all__ = [
     "load_run",
     "measured_commits",
     "measurements",
-    "medians",
     "orphans",
     "overview",
     "result_table",
@@ -59,4 +60,5 @@ __all__ = [
     "runs_by_number",
     "series",
     "series_list",
+    "side_by_side",
 ]

@@ -1,6 +1,6 @@
 """Results of runs: whole, as columns, or as the history of each case."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -145,22 +145,25 @@ def _floats(values: Sequence[float | None]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Medians:
-    """Two runs side by side: median times in seconds of the cases that both have, NaN for none."""
+class SideBySide:
+    """What two runs measured of the cases that both have.
+
+    `base` and `head` give a number a case by its name in `SIDE`: a count or seconds, NaN for none.
+    """
 
     labels: tuple[str, ...]
     case_keys: tuple[str, ...]
-    base_s: Floats
-    head_s: Floats
+    base: Mapping[str, Floats]
+    head: Mapping[str, Floats]
 
 
+SIDE = ("count", *_SUMMARY)
 _BASE, _HEAD = (ResultRow.__table__.alias(name) for name in ("base", "head"))
-_MEDIANS = (
+_SIDE_BY_SIDE = (
     select(
         raw(CaseRow.label),
         raw(CaseRow.fingerprint),
-        raw(_BASE.c.median_s),
-        raw(_HEAD.c.median_s),
+        *(raw(side.c[name]) for side in (_BASE, _HEAD) for name in SIDE),
     )
     .join_from(_HEAD, _BASE, _BASE.c.case_id == _HEAD.c.case_id)
     .join(CaseRow, CaseRow.id == _HEAD.c.case_id)
@@ -169,15 +172,18 @@ _MEDIANS = (
 )
 
 
-def medians(store: Store, base: RunInfo, head: RunInfo) -> Medians:
-    """Return the median times of two runs side by side, in the order of head's record.
+def side_by_side(store: Store, base: RunInfo, head: RunInfo) -> SideBySide:
+    """Return the summaries of two runs side by side, in the order of head's record.
 
     For a plain look: names are those that the store keeps, and no result is made of them.
     """
-    with store.reading("read medians") as connection:
+    with store.reading("read summaries") as connection:
         runs = {"base": base.number, "head": head.number}
-        labels, keys, before, after = read_columns(connection, _MEDIANS, runs)
-    return Medians(tuple(labels), tuple(keys), _floats(before), _floats(after))
+        labels, keys, *numbers = read_columns(connection, _SIDE_BY_SIDE, runs)
+    columns = list(map(_floats, numbers))
+    of_base, of_head = columns[: len(SIDE)], columns[len(SIDE) :]
+    sides = (dict(zip(SIDE, side, strict=True)) for side in (of_base, of_head))
+    return SideBySide(tuple(labels), tuple(keys), *sides)
 
 
 def histories(

@@ -242,7 +242,7 @@ def test_a_case_from_the_store_has_the_key_that_it_works_out_itself(store: Store
         assert result.case.fingerprint == replace(result.case).fingerprint
 
 
-def test_medians_lay_two_runs_side_by_side(store: Store) -> None:
+def test_summaries_of_two_runs_lie_side_by_side(store: Store) -> None:
     other = make_case(implementation="torch")
     store.record(a_run(1))
     slower = make_result(sample=[2.5e-4])
@@ -250,13 +250,15 @@ def test_medians_lay_two_runs_side_by_side(store: Store) -> None:
     alone = make_result(make_case(implementation="triton"))
     store.record(a_run(2, results=(without, slower, alone)))
     head, base = queries.runs(store)
-    found = queries.medians(store, base, head)
+    found = queries.side_by_side(store, base, head)
     assert found.labels == (other.label, make_case().label)
     assert found.case_keys == (other.fingerprint, VECTOR)
-    assert found.base_s.tolist() == [2.05e-4, 1.3e-4]
-    assert found.head_s.tolist() == pytest.approx([np.nan, 2.5e-4], nan_ok=True)
+    assert found.base["median_s"].tolist() == [2.05e-4, 1.3e-4]
+    assert found.head["median_s"].tolist() == pytest.approx([np.nan, 2.5e-4], nan_ok=True)
+    assert found.head["count"].tolist() == pytest.approx([np.nan, 1], nan_ok=True)
+    assert tuple(found.base) == tuple(found.head) == queries.SIDE
     store.record(a_run(3, results=(alone,)))
-    assert queries.medians(store, base, queries.runs(store)[0]).labels == ()
+    assert queries.side_by_side(store, base, queries.runs(store)[0]).labels == ()
 
 
 def test_histories_come_by_case_in_the_order_of_the_runs(store: Store) -> None:

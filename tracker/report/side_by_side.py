@@ -1,0 +1,85 @@
+"""Two runs side by side: what was measured and how the medians differ, nothing judged."""
+
+from heapq import nlargest
+from math import log1p
+
+from tracker.queries.results import SIDE, SideBySide
+from tracker.report.columns import show_change, show_time
+from tracker.report.document import Column, Document, Kind, Row, Table, Value
+from tracker.report.verdicts import Heading
+
+_SHOWN = {
+    "base_median_s": "base",
+    "median_s": "head",
+    "base_min_s": "base min",
+    "min_s": "head min",
+    "base_stddev_s": "base sd",
+    "stddev_s": "head sd",
+}
+COLUMNS = (
+    Column("case", "case", Kind.CODE),
+    *(Column(key, _SHOWN[key], Kind.NUMBER, show_time) for key in ("base_median_s", "median_s")),
+    Column("time_change", "change of time", Kind.NUMBER, show_change),
+    *(
+        Column(key, heading, Kind.NUMBER, show_time, drop=1)
+        for key, heading in _SHOWN.items()
+        if "median" not in key
+    ),
+    Column("fingerprint", None),
+    *(
+        Column(f"{side}{name}", None)
+        for name in SIDE
+        for side in ("base_", "")
+        if f"{side}{name}" not in _SHOWN
+    ),
+)
+
+
+def side_by_side_document(heading: Heading, found: SideBySide, limit: int | None) -> Document:
+    """Return the report of what both runs measured; its exit code is 0 whatever changed.
+
+    People see the `limit` cases that changed most, in the order of head's record.
+    """
+    values = _values(found)
+    seen = _changed_most(values, limit)
+    rows = tuple(Row(each, hidden=index not in seen) for index, each in enumerate(values))
+    hidden = len(rows) - len(seen)
+    note = f"{hidden} that changed less are hidden; --all shows them" if hidden else None
+    return Document(
+        kind="side-by-side",
+        title=heading.title,
+        summary=f"{len(rows)} case{'' if len(rows) == 1 else 's'} in both runs; nothing was judged",
+        facts=heading.facts,
+        fact_lines=heading.fact_lines,
+        tables=(Table("cases", COLUMNS, rows, hidden_note=note),),
+        notes=heading.notes,
+    )
+
+
+def _values(found: SideBySide) -> list[dict[str, Value]]:
+    """Return a row's values for each case; what was not timed is None."""
+    base, head = found.base["median_s"], found.head["median_s"]
+    columns: dict[str, list[Value]] = {
+        "case": list(found.labels),
+        "time_change": (head / base - 1).tolist(),
+        "fingerprint": list(found.case_keys),
+        **{f"base_{name}": numbers.tolist() for name, numbers in found.base.items()},
+        **{name: numbers.tolist() for name, numbers in found.head.items()},
+    }
+    # NaN alone differs from itself.
+    return [
+        {key: value if value == value else None for key, value in zip(columns, row, strict=True)}  # noqa: PLR0124
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _changed_most(values: list[dict[str, Value]], limit: int | None) -> frozenset[int]:
+    """Return the places of the `limit` largest changes, by how many times apart the times are."""
+    if limit is None or len(values) <= limit:
+        return frozenset(range(len(values)))
+
+    def apart(place: int) -> float:
+        change = values[place]["time_change"]
+        return abs(log1p(change)) if isinstance(change, float) else -1.0
+
+    return frozenset(nlargest(limit, range(len(values)), key=apart))
