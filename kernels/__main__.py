@@ -13,7 +13,7 @@ from functools import partial
 
 from kernels import host, sanitize_gpu
 from kernels.build import BuildError, compile_cubin
-from kernels.gate import ARCHITECTURES, Gate, gates, read, violations
+from kernels.gate import ARCHITECTURES, Gate, gates, read, sources, violations
 from kernels.sass import Facts
 
 
@@ -45,6 +45,9 @@ def inspect(checked: Gate, arch: str) -> tuple[list[str], bool]:
         broken = violations(found, checked.rules)
         passed = passed and not broken
         lines.append(_line(found, broken))
+    if not checked.rules:
+        where = f"kernels/{checked.kernel}/gate.py"
+        lines.append(f"no gate yet: write GATE into {where}, see docs/add-a-kernel.md")
     return lines, passed
 
 
@@ -89,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("inspect", help="facts of a kernel's machine code, no GPU needed")
-    command.add_argument("kernel", choices=sorted(gates()))
+    command.add_argument("kernel", choices=sources())
     command.add_argument("--arch", default="sm_90", help=f"such as {', '.join(ARCHITECTURES)}")
     command = commands.add_parser("build", help="compile every kernel ahead of its first use")
     command.add_argument(
@@ -121,7 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "sanitize-gpu":
             return sanitize_gpu.sanitize(given.tool, given.only, max(given.jobs, 1), given.limit)
-        lines, passed = inspect(gates()[given.kernel], given.arch)
+        # A source that has no gate yet is shown all the same.
+        checked = gates().get(given.kernel, Gate(given.kernel, ()))
+        lines, passed = inspect(checked, given.arch)
     except (BuildError, FileNotFoundError, sanitize_gpu.CannotRunError) as error:
         print(error, file=sys.stderr)
         return 2

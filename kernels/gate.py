@@ -89,6 +89,11 @@ def gates() -> Mapping[str, Gate]:
     return found
 
 
+def sources() -> list[str]:
+    """Return the kernels that have CUDA source, with a gate or without."""
+    return sorted(path.parent.name for path in _FOLDER.glob("*/cuda.cu"))
+
+
 def read(checked: Gate, arch: str) -> Iterator[tuple[tuple[str, ...], Facts]]:
     """Yield each build's options with the facts of each of its kernels."""
     for options in checked.builds:

@@ -190,6 +190,18 @@ def test_an_unknown_architecture_is_one_line(capsys: pytest.CaptureFixture[str])
     assert "cannot compile" in capsys.readouterr().err
 
 
+def test_a_kernel_without_a_gate_is_shown_and_told_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = {name: gate for name, gate in gates().items() if name != "relu"}
+    monkeypatch.setattr(command, "gates", lambda: rest)
+    assert command.main(["inspect", "relu", "--arch", "sm_90"]) == 1
+    shown = capsys.readouterr().out
+    assert "relu_x1_f32" in shown
+    assert "no rule says what it must be" in shown
+    assert "write GATE into kernels/relu/gate.py" in shown
+
+
 def test_the_command_fails_when_the_gate_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
