@@ -15,6 +15,7 @@ from perftests.harness.cpu import CpuDevice
 from perftests.harness.errors import Link, SettingError
 from perftests.harness.lock import DeviceLock
 from perftests.harness.record import Findings
+from perftests.harness.sampling import Sample, collect
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.tests import workloads
@@ -134,22 +135,14 @@ class WrongInTheLoop:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.counts = False
-        usual, runner = timing.time_workload, type(CpuDevice().runner("cold", []))
-        rest = runner.rest
 
-        def timed(found: Any, bench: Any, launches: Any, poison: Callable[[], None]) -> Any:
-            def begins() -> None:
-                poison()
-                self.counts = True
-
-            return usual(found, bench, launches, begins)
-
-        def ends(at: Any, count: int) -> None:
+        def counted(*given: Any, **named: Any) -> Sample:
+            self.counts = True
+            sample = collect(*given, **named)
             self.counts = False
-            rest(at, count)
+            return sample
 
-        monkeypatch.setattr(chain, "time_workload", timed)
-        monkeypatch.setattr(runner, "rest", ends)
+        monkeypatch.setattr(timing, "collect", counted)
 
     def __call__(self, inputs: Inputs, out: torch.Tensor) -> None:
         workloads.relu_of_torch(inputs, out)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from perftests.harness import timing
 from perftests.harness.arena import Arena
-from perftests.harness.buffers import POISON_NAN, BufferSets
 from perftests.harness.chain import measure
-from perftests.harness.cuda_runners import ColdRunner
 from perftests.harness.errors import Link
+from perftests.harness.sampling import Sample, collect
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.tests import workloads
@@ -165,34 +165,28 @@ def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
     assert outcome.seconds == []
 
 
-def test_a_loop_shorter_than_the_places_is_compared_where_it_came_to(gpu: str) -> None:
+def test_a_loop_shorter_than_the_places_is_compared_where_it_came_to(
+    gpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The launches that the last places still want do not hide what the loop left at the first."""
     session = Session(Settings(max_seconds=0.02, max_samples=3, lock_seconds=30))
     assert measure(relu_workload(device=gpu), session).broken is None
-    timing, poisoned = False, POISON_NAN
+    counts = False
 
     def wrong_while_timed(inputs: Inputs, out: torch.Tensor) -> None:
         workloads.relu_of_torch(inputs, out)
-        if timing:
+        if counts:
             out[:1].fill_(3.0)
 
-    workload = relu_workload(wrong_while_timed, device=gpu)
-    with pytest.MonkeyPatch.context() as patch:
-        usual, rest = BufferSets.poison, ColdRunner.rest
+    def counted(*given: Any, **named: Any) -> Sample:
+        nonlocal counts
+        counts = True
+        sample = collect(*given, **named)
+        counts = False
+        return sample
 
-        def begins(sets: BufferSets, pattern: int) -> None:
-            nonlocal timing
-            usual(sets, pattern)
-            timing = pattern == poisoned
-
-        def ends(runner: ColdRunner, count: int) -> None:
-            nonlocal timing
-            timing = False
-            rest(runner, count)
-
-        patch.setattr(BufferSets, "poison", begins)
-        patch.setattr(ColdRunner, "rest", ends)
-        outcome = measure(workload, session)
+    monkeypatch.setattr(timing, "collect", counted)
+    outcome = measure(relu_workload(wrong_while_timed, device=gpu), session)
     refused(outcome, Link.TIMED, "incorrect", "1 of 5003 elements wrong")
 
 
