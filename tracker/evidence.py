@@ -8,14 +8,7 @@ from tracker.model import Result
 from tracker.sides import Earlier, Side, other_device
 from tracker.stats.against import Past, Standing, against, past_of, pasts_of
 from tracker.stats.compare import Comparison
-from tracker.stats.noise import (
-    BOARD_COPY_FRACTION,
-    QUIETEST,
-    Noise,
-    first_prior,
-    prior,
-    quieter,
-)
+from tracker.stats.noise import BOARD_COPY_FRACTION, Noise, heavy_tailed, prior, quieter
 from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.stats.summary import LogMedian, log_median, median_error
 
@@ -83,8 +76,9 @@ def weigh(
     if not base.pasts:
         (base,) = with_pasts([base])
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
-    share = quietness if unknown_cpu(base) else max(quietness, QUIETEST)
-    noise = quieter(expected_noise(base, head), share)
+    noise = quieter(expected_noise(base, head), quietness)
+    if quietness >= 1 and unknown_cpu(base):
+        noise = heavy_tailed(noise)
     before, after = _runs(base), _runs(head)
     return tuple(
         evidence
@@ -151,10 +145,7 @@ def goes_along(effect: float, other: float) -> bool:
 def expected_noise(base: Side, head: Side) -> Noise:
     """Return the noise to expect at the mean duration, the same either way round."""
     b, h = log_median(base.result.measurements_s), log_median(head.result.measurements_s)
-    duration_s, spread = exp((b.value + h.value) / 2), max(b.spread, h.spread)
-    if not unknown_cpu(base):
-        return prior(duration_s, base.environment.backend, spread)
-    return first_prior(duration_s, spread)
+    return prior(exp((b.value + h.value) / 2), base.environment.backend, max(b.spread, h.spread))
 
 
 def unknown_cpu(base: Side) -> bool:

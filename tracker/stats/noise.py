@@ -22,9 +22,10 @@ GPU_SHARE = 0.0012
 # Two shared cores, ten fresh processes: 2-7 % inside the cache, at times a factor of two outside.
 CPU_JITTER_S = 2e-6
 CPU_SHARE = 0.08
-# The same cores while other programs come and go: between sessions a case strays by up to a factor
-# of four while a copy of its bytes does not move half as far (docs/results/cpu-sessions.md).
-CPU_FIRST_SHARE = 0.15
+# The same cores while other programs come and go (docs/results/cpu-sessions.md): most cases stray
+# no more than that, and one now and then by a factor of four. So until a CPU is known its prior
+# counts like so few runs, whose tails are heavy and which the runs to come soon outweigh.
+CPU_FIRST_RUNS = 3.0
 # A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
 SPREAD_SHARE = 0.1
 # Of a series' own steps from run to run: the fewest that say anything, and what the median of their
@@ -59,11 +60,9 @@ def prior(duration_s: float, backend: str, spread: float = 0.0) -> Noise:
     return Noise(sigma, PRIOR_RUNS, f"prior for {backend} at this duration")
 
 
-def first_prior(duration_s: float, spread: float = 0.0) -> Noise:
-    """Return the noise to expect between two sessions of a CPU of which nothing else is known."""
-    usual = prior(duration_s, "cpu", spread)
-    sigma = max(usual.sigma, hypot(CPU_JITTER_S / duration_s, CPU_FIRST_SHARE))
-    return Noise(sigma, usual.degrees, "prior for a CPU with few earlier runs, maybe not idle")
+def heavy_tailed(noise: Noise) -> Noise:
+    """Return the prior of a CPU of which nothing is known: it may be busy now or may have been."""
+    return Noise(noise.sigma, CPU_FIRST_RUNS, f"{noise.source}, which may be busy with other work")
 
 
 def learn(noise: Noise, *groups: Array) -> Noise:
@@ -119,15 +118,13 @@ def quietness(distances: Sequence[float]) -> float:
 
     `distances` are head over base in logarithm, each in units of what the prior expects of it. The
     median tells the noise as long as most cases did not change; it never widens the prior, or a
-    change of the whole suite would pass for noise. 1 where there are too few cases. At least
-    QUIETEST of what is usual, however much more was expected.
+    change of the whole suite would pass for noise. 1 where there are too few cases.
     """
     if len(distances) < LEAST_CASES:
         return 1.0
     seen = 1.4826 * float(np.median(np.abs(distances)))
     # The median of few is itself uncertain by about this share.
-    least = QUIETEST * CPU_SHARE / CPU_FIRST_SHARE
-    return min(1.0, max(least, seen * (1 + 1.2 / sqrt(len(distances)))))
+    return min(1.0, max(QUIETEST, seen * (1 + 1.2 / sqrt(len(distances)))))
 
 
 def quieter(noise: Noise, share: float) -> Noise:
