@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tracker.cli.options import emit
+from tracker.doctor.packages import install_command, installed
 from tracker.loop.init import LABELS, Done, Outcome, Wishes, init, top_folder
 from tracker.loop.repository import Repository
 from tracker.report.document import Column, Document, Kind, Row, Table
@@ -28,6 +29,7 @@ _NEXT = (
     "how to make that runner safe: docs/self-hosted-runner.md of Bandwatch",
 )
 
+_MEASURING = ("pytest", "pytest-benchmark", "torch")
 _NO_REPOSITORY = "this folder is no git repository: call git init, for results belong to commits"
 
 
@@ -57,10 +59,16 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
     wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)
     done = init(Path.cwd(), wishes, lambda name: force or _ask(name))
-    following = () if hook_only else _NEXT
+    following = () if hook_only else (*_missing(), *_NEXT)
     if top_folder(Path.cwd()) is None:
         following = (_NO_REPOSITORY, *following)
     return emit(_document(done, following), Format.TEXT)
+
+
+def _missing() -> tuple[str, ...]:
+    """Return what has to be installed here before anything can be measured."""
+    absent = [name for name in _MEASURING if installed(name) is None]
+    return (f"first, for {', '.join(absent)}: {install_command('measure')}",) if absent else ()
 
 
 def _main_branch(root: Path) -> str:

@@ -1,5 +1,6 @@
 """Whether the suite that would be measured is this checkout's."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,14 +10,17 @@ AREA = "suite"
 SUITE = "kernels"
 
 
-def check_kernels(root: Path, origin: Path | None = None) -> Finding:
+def check_kernels(root: Path, origin: Path | None = None, *, suite: Sequence[str] = ()) -> Finding:
     """Return whether the importable `kernels` lies in `root`, without importing it.
 
     An unrelated distribution installs a package of that name: measuring it would measure nothing
-    of ours.
+    of ours. Another project measures what its settings name as its `suite`, and needs none of it.
     """
-    found = origin or kernels_folder()
     here = root / SUITE
+    own = [path for path in (root / name for name in suite) if path.exists()]
+    if own and not (here / "registry.py").is_file():
+        return Finding(AREA, "tests", Level.OK, ", ".join(map(str, own)))
+    found = origin or kernels_folder()
     if found is None:
         if here.is_dir():
             return Finding(
@@ -31,7 +35,7 @@ def check_kernels(root: Path, origin: Path | None = None) -> Finding:
             SUITE,
             Level.FAIL,
             "no suite here: this machine can record and show results, not measure",
-            "change to a checkout of the project",
+            "change to a checkout of the project, or make your own ready: bandwatch init",
         )
     if found.resolve() != here.resolve():
         return Finding(

@@ -41,7 +41,7 @@ def examine(config: Config) -> Document:
         *planned.findings,
         *check_packages(gpu=gpu, cuda=survey.cuda),
         *check_tools(gpu=gpu),
-        check_kernels(config.root),
+        check_kernels(config.root, suite=config.suite),
         *check_git(git.checkout(config.root)),
         *check_store(config.store),
         *check_locks(),

@@ -23,8 +23,10 @@ def check_store(choice: StoreChoice) -> tuple[Finding, ...]:
     """Return what is known of the store, which is only read, never made."""
     where = Finding(AREA, "address", Level.OK, f"{choice.shown} (named by {choice.source})")
     if choice.file is not None and not choice.file.exists():
-        missing = "no store yet; the first `pytest --benchmark` makes it"
-        return where, Finding(AREA, "content", Level.INFO, missing, "make bench, or bandwatch demo")
+        missing = "no store yet; the first run makes it"
+        return where, Finding(
+            AREA, "content", Level.INFO, missing, "pytest --benchmark, or bandwatch demo"
+        )
     try:
         with Store.open(choice.url, read_only=True) as store:
             return where, *_content(store)

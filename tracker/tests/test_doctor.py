@@ -237,6 +237,18 @@ def test_a_machine_without_a_suite_is_told_what_it_can_do(
     assert "cannot be imported" in check_kernels(tmp_path).found
 
 
+def test_a_project_of_its_own_measures_its_own_suite(tmp_path: Path) -> None:
+    (tmp_path / "perf").mkdir()
+    elsewhere = Path("/usr/lib/python3/site-packages/kernels")
+    found = check_kernels(tmp_path, elsewhere, suite=("perf",))
+    assert (found.level, found.found) == (Level.OK, str(tmp_path / "perf"))
+    assert check_kernels(tmp_path, elsewhere, suite=("gone",)).level is Level.FAIL
+    # In a checkout of Bandwatch the suite is of its kernels.
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/registry.py").touch()
+    assert check_kernels(tmp_path, elsewhere, suite=("perf",)).level is Level.FAIL
+
+
 def test_a_store_is_counted_and_never_made(tmp_path: Path) -> None:
     choice = StoreChoice(f"sqlite:///{tmp_path}/a/b.db", "the flag")
     assert [f.level for f in check_store(choice)] == [Level.OK, Level.INFO]

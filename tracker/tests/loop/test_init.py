@@ -27,6 +27,19 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+@pytest.mark.usefixtures("project")
+def test_what_is_missing_for_measuring_is_told_with_the_command(
+    bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "first, for" not in bandwatch("init").out
+    lacks = {"torch", "pytest-benchmark"}
+    monkeypatch.setattr("tracker.cli.init.installed", lambda name: None if name in lacks else "1")
+    told = " ".join(bandwatch("init").out.split())
+    assert "first, for pytest-benchmark, torch:" in told
+    assert "pip install 'bandwatch[measure]'" in told
+    assert "first, for" not in bandwatch("init", "--hook-only").out
+
+
 def no(name: str) -> bool:
     del name
     return False
