@@ -6,7 +6,6 @@ one line says why.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,20 +103,15 @@ class Watch:
         return tuple(name for bit, name in _REASONS.items() if mask & bit)
 
     def _other_processes(self) -> int | None:
-        """Count compute processes that are not this one.
+        """Count compute processes but for this one, which is among those that NVML lists.
 
-        Inside a container NVML numbers processes otherwise, or lists none: then one of those
-        listed is taken to be this process.
+        By its number it cannot be told: inside a container NVML numbers processes otherwise, or
+        lists none.
         """
         found = self._ask(
             "processes", lambda: self.nvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
         )
-        if found is None:
-            return None
-        others = [process for process in found if process.pid != os.getpid()]
-        if len(others) < len(found):
-            return len(others)
-        return max(0, len(found) - 1)
+        return None if found is None else max(0, len(found) - 1)
 
 
 def watch_device(uuid: str) -> Watch:

@@ -218,9 +218,7 @@ def _side_by_side(address: str, first: str, second: str) -> int:
     with Store.open(address, read_only=True) as store, store.one_moment():
         base, head = (queries.find_run(store, run_id) for run_id in (first, second))
         found = queries.side_by_side(store, base, head)
-        numbers = [
-            side[name].tolist() for name in queries.SIDE for side in (found.base, found.head)
-        ]
+        numbers = [side[name] for name in queries.SIDE for side in (found.base, found.head)]
         form = "%-80s" + " %10.4g" * len(numbers)
         lines = [form % row for row in zip(found.labels, *numbers, strict=True)]
     return 0 if len("\n".join(lines)) > 100_000 else 2
