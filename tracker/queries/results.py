@@ -19,6 +19,7 @@ from tracker.store.rows import chunks
 from tracker.store.schema import CaseRow, FactsRow, ResultRow, SampleRow
 
 Floats = NDArray[np.float64]
+Numbers = Sequence[float | None]
 _SUMMARY = ("median_s", "mean_s", "min_s", "max_s", "q1_s", "q3_s", "stddev_s")
 
 
@@ -148,13 +149,13 @@ def _floats(values: Sequence[float | None]) -> Floats:
 class SideBySide:
     """What two runs measured of the cases that both have.
 
-    `base` and `head` give a number a case by its name in `SIDE`: a count or seconds, NaN for none.
+    `base` and `head` give a number a case by its name in `SIDE`: a count or seconds, or None.
     """
 
     labels: tuple[str, ...]
     case_keys: tuple[str, ...]
-    base: Mapping[str, Floats]
-    head: Mapping[str, Floats]
+    base: Mapping[str, Numbers]
+    head: Mapping[str, Numbers]
 
 
 SIDE = ("count", *_SUMMARY)
@@ -180,8 +181,7 @@ def side_by_side(store: Store, base: RunInfo, head: RunInfo) -> SideBySide:
     with store.reading("read summaries") as connection:
         runs = {"base": base.number, "head": head.number}
         labels, keys, *numbers = read_columns(connection, _SIDE_BY_SIDE, runs)
-    columns = list(map(_floats, numbers))
-    of_base, of_head = columns[: len(SIDE)], columns[len(SIDE) :]
+    of_base, of_head = numbers[: len(SIDE)], numbers[len(SIDE) :]
     sides = (dict(zip(SIDE, side, strict=True)) for side in (of_base, of_head))
     return SideBySide(tuple(labels), tuple(keys), *sides)
 

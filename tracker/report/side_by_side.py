@@ -2,11 +2,15 @@
 
 from heapq import nlargest
 from math import log1p
+from typing import TYPE_CHECKING
 
 from tracker.queries.results import SIDE, SideBySide
 from tracker.report.columns import show_change, show_time
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.verdicts import Heading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SHOWN = {
     "base_median_s": "base",
@@ -58,19 +62,15 @@ def side_by_side_document(heading: Heading, found: SideBySide, limit: int | None
 
 def _values(found: SideBySide) -> list[dict[str, Value]]:
     """Return a row's values for each case; what was not timed is None."""
-    base, head = found.base["median_s"], found.head["median_s"]
-    columns: dict[str, list[Value]] = {
-        "case": list(found.labels),
-        "time_change": (head / base - 1).tolist(),
-        "fingerprint": list(found.case_keys),
-        **{f"base_{name}": numbers.tolist() for name, numbers in found.base.items()},
-        **{name: numbers.tolist() for name, numbers in found.head.items()},
+    medians = zip(found.base["median_s"], found.head["median_s"], strict=True)
+    columns: dict[str, Sequence[Value]] = {
+        "case": found.labels,
+        "time_change": [head / base - 1 if base and head else None for base, head in medians],
+        "fingerprint": found.case_keys,
+        **{f"base_{name}": numbers for name, numbers in found.base.items()},
+        **found.head,
     }
-    # NaN alone differs from itself.
-    return [
-        {key: value if value == value else None for key, value in zip(columns, row, strict=True)}  # noqa: PLR0124
-        for row in zip(*columns.values(), strict=True)
-    ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _changed_most(values: list[dict[str, Value]], limit: int | None) -> frozenset[int]:

@@ -1,20 +1,19 @@
 """Two runs side by side, without verdicts."""
 
-import numpy as np
 import pytest
 
 from tracker.queries.results import SIDE, SideBySide
 from tracker.report.side_by_side import side_by_side_document
 from tracker.report.verdicts import Heading
 
-BASE = np.array([1.0, 2.0, 4.0, np.nan, 8.0])
-HEAD = np.array([1.1, 2.0, 1.0, 1.0, 9.0])
+BASE = (1.0, 2.0, 4.0, None, 8.0)
+HEAD = (1.1, 2.0, 1.0, 1.0, 9.0)
 NAMES = ("a", "b", "c", "d", "e")
 FOUND = SideBySide(
     NAMES,
     tuple(f"key of {name}" for name in NAMES),
-    {name: BASE if name == "median_s" else np.full(5, 7.0) for name in SIDE},
-    {name: HEAD if name == "median_s" else np.full(5, 9.0) for name in SIDE},
+    {name: BASE if name == "median_s" else (7.0,) * 5 for name in SIDE},
+    {name: HEAD if name == "median_s" else (9.0,) * 5 for name in SIDE},
 )
 
 
