@@ -43,7 +43,7 @@ def make(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_command_is_of_a_kind_that_is_checked_here() -> None:
-    known = {"make", "bandwatch", "pytest", "source", "nvidia-smi"}
+    known = {"make", "bandwatch", "pytest", "source", "nvidia-smi", "pip"}
     assert {shlex.split(line)[0] for line in commands()} == known
 
 
@@ -64,6 +64,15 @@ def test_every_bandwatch_command_runs(line: str, bandwatch: Command) -> None:
     # A verdict, or a machine that cannot measure, is an answer; wrong use or a crash is not.
     allowed = {0, 1, 3, 4} | ({2} if "no recorded runs" in answer.err else set())
     assert answer.code in allowed, answer.err
+
+
+@pytest.mark.parametrize("line", of("pip"))
+def test_every_extra_that_is_installed_exists(line: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (whole,) = [text for text in TEXT.splitlines() if line in text]
+    extras = set(re.findall(r"\[(\w+)\]", whole))  # the comment's too
+    assert extras
+    assert extras <= project["optional-dependencies"].keys()
 
 
 @pytest.mark.parametrize("line", of("pytest"))
