@@ -22,6 +22,7 @@ import pytest
 from perftests.scale.stores import HUGE, PLANS, Stores, cpu_clock, next_run, write_storage
 from tracker import queries
 from tracker.cli.main import main
+from tracker.queries.columns import collector_paused
 from tracker.record import load_run, write_run
 from tracker.store import Store
 from tracker.tests.cluster import Cluster, MissingError
@@ -215,7 +216,8 @@ def _as_command(command: list[str]) -> int:
 
 
 def _side_by_side(address: str, first: str, second: str) -> int:
-    with Store.open(address, read_only=True) as store, store.one_moment():
+    # All as the command does it.
+    with Store.open(address, read_only=True) as store, store.one_moment(), collector_paused():
         base, head = (queries.find_run(store, run_id) for run_id in (first, second))
         found = queries.side_by_side(store, base, head)
         numbers = [side[name] for name in queries.SIDE for side in (found.base, found.head)]

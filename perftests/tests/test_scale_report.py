@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from perftests.scale.report import table
 
 ROOT = Path(__file__).parents[2]
@@ -51,20 +53,22 @@ def test_growth_compares_large_with_small() -> None:
     assert "1.10x" in row(rows, "growth of check, small to large")
 
 
-def test_compare_is_theirs_over_ours() -> None:
+@pytest.mark.parametrize(("theirs", "outcome"), [(3.0, "**missed**"), (5.0, "met")])
+def test_compare_is_theirs_over_ours_with_a_goal_where_both_do_the_same(
+    theirs: float, outcome: str
+) -> None:
     ways = {"ours": [1.0, 1.0], "stats only": [4.0, 4.0], "with data": [20.0, 20.0]}
     both = {f"{how}{name}": s for how in ("", "in process, ") for name, s in ways.items()}
     both |= {"side by side, ours": [0.5], "side by side, stats only": [1.0]}
-    both |= {"side by side, with data": [3.0]}
+    both |= {"side by side, with data": [theirs]}
     info = {"figure": "compare", "seconds": both, "cpu": both} | MADE
     rows = page(benchmark("check, small", 1.0), {"extra_info": info, "stats": {}})
     compared = [line for line in rows if line.startswith("| compare two of 100 runs")]
     assert "| 4.0x (1.00 s against 4.00 s) |" in compared[0]
-    assert compared[0].endswith("| **missed** |")
-    assert compared[1].endswith("| met |")
     assert "side by side" in compared[-1]
-    assert "| 6.0x (0.50 s against 3.00 s) |" in compared[-1]
-    assert [line.endswith("|  |") for line in compared] == [False] * 2 + [True] * 4
+    assert f"| {theirs / 0.5:.1f}x (0.50 s against {theirs:.2f} s) |" in compared[-1]
+    assert compared[-1].endswith(f"| {outcome} |")
+    assert [line.endswith("|  |") for line in compared] == [True] * 5 + [False]
 
 
 def test_size_has_its_goal() -> None:
