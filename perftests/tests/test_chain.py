@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 from perftests.harness.budget import Budget
+from perftests.harness.buffers import POISON_NAN, BufferSet
 from perftests.harness.chain import measure
 from perftests.harness.cpu import CpuDevice
 from perftests.harness.errors import ChainBrokenError, Link
@@ -17,7 +19,7 @@ from perftests.tests import workloads
 from perftests.tests.workloads import relu_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from perftests.harness.workload import Inputs
 
@@ -83,6 +85,12 @@ def test_a_first_call_is_split_and_later_ones_say_why_they_are_not() -> None:
     assert other["first_call"]["compile_s"] == 0.5, "another dtype is another kernel"
 
 
+def test_a_first_call_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuDevice, "synchronize", lambda _device: time.sleep(0.02))
+    result = measure(relu_workload(), session(timing=False)).result
+    assert result["first_call"]["launch_s"] >= 0.02
+
+
 def test_a_first_call_that_cannot_compile_is_a_broken_launch() -> None:
     def broken() -> Mapping[str, float | None]:
         raise RuntimeError("nvrtc: error: identifier undefined\nand more")
@@ -116,6 +124,27 @@ def test_a_launch_that_takes_the_device_with_it_is_told_as_lost(
     assert (outcome.broken.link, outcome.broken.sticky) == (Link.DEVICE, True)
     assert outcome.result["status"] == "error"
     assert outcome.result["correctness"]["passed"] is None
+
+
+def unordered(_device: CpuDevice, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+    """Return the output as a stream sees it that the work does not run on."""
+    buffers.output.poison(POISON_NAN)
+    seen = buffers.output_tensor.clone()
+    launch()
+    return seen
+
+
+def test_work_outside_the_order_of_its_stream_is_refused_though_it_is_right_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CpuDevice, "ordered", unordered)
+    outcome = measure(relu_workload(), session())
+    assert outcome.broken is not None
+    assert outcome.broken.link is Link.STREAM
+    assert outcome.result["status"] == "incorrect"
+    wrong = measure(relu_workload(workloads.drops_nan), session())
+    assert wrong.broken is not None
+    assert wrong.broken.link is Link.COMPARE
 
 
 def test_an_error_of_the_harness_itself_is_raised_unless_the_device_is_lost(
