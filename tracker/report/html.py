@@ -24,6 +24,9 @@ tr.worse td:last-child { color: var(--worse); font-weight: 600; }
 tr.better td:last-child { color: var(--better); font-weight: 600; }
 code { font-family: ui-monospace, monospace; font-size: .92em; }
 .notes, .footnotes { font-size: .92em; }
+/* On a phone the verdict must be seen: columns go as they do in a narrow terminal. */
+@media (max-width: 40rem) { .drop3, .drop4 { display: none; } }
+@media (max-width: 30rem) { .drop2 { display: none; } }
 """
 
 
@@ -98,7 +101,11 @@ def _cell(column: Column, text: str) -> str:
 
 
 def _class(column: Column) -> str:
-    return ' class="number"' if column.kind is Kind.NUMBER else ""
+    classes = [
+        *(["number"] if column.kind is Kind.NUMBER else []),
+        *([f"drop{column.drop}"] if column.drop > 1 else []),
+    ]
+    return f' class="{" ".join(classes)}"' if classes else ""
 
 
 def _list(tag: str, lines: tuple[str, ...], name: str = "") -> str:

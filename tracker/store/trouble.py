@@ -35,7 +35,7 @@ _POSTGRESQL = {
     "28000": "the server refused this role; check the role and its password",
     "28P01": "the server refused this role; check the role and its password",
     "3D000": "the server has no such database; create it first (docs/operate.md)",
-    "42501": "this role may not do that; record with a role that may write (docs/operate.md)",
+    "42501": "this role may not do that; take one that may (docs/operate.md)",
     "53100": f"the server's disk is full: {_SPACE}",
     "55P03": f"the store is locked: {_LOCKED}",
     "57014": "the server stopped it after its time limit; nothing was written; try again",

@@ -118,3 +118,13 @@ def test_counts_agree_with_the_cases() -> None:
     judged = [make_judged(kind, f"k{n}", effect=-0.1) for n, kind in enumerate(kinds)]
     suite = ET.fromstring(to_junit(make_document(judged)))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+
+
+def test_on_a_phone_columns_go_in_their_order_and_never_case_change_or_verdict() -> None:
+    page = to_html(make_document())
+    head = dict(re.findall(r'<th scope="col"(?: class="([^"]*)")?>([^<]*)</th>', page))
+    dropped = {text for names, text in head.items() if "drop" in names}
+    assert dropped == {"time", "GB/s", "of copy"}
+    for number in (2, 3, 4):
+        assert f'class="number drop{number}"' in page
+        assert re.search(rf"@media \(max-width: \w+\) {{ [^}}]*\.drop{number}\b", page)
