@@ -100,11 +100,12 @@ class Scripted(CpuDevice):
         took = self.took_s[len(self.given) - 1]
 
         class Steady:
-            timer = "scripted"
+            timer, warm = "scripted", False
 
             def batch(self, count: int) -> Batch:
-                # one launch in five is held up: a median does not see it
-                return Batch([took * (100 if index % 5 == 4 else 1) for index in range(count)])
+                # the first is not warm yet, and one launch in five is held up
+                slow, self.warm = (1 if self.warm else 1000), True
+                return Batch([took * slow * (100 if i % 5 == 4 else 1) for i in range(count)])
 
             def rest(self, count: int) -> None:
                 raise AssertionError
@@ -118,12 +119,19 @@ class Scripted(CpuDevice):
 @pytest.mark.parametrize(
     ("took_s", "source"), [([2e-3, 1e-3], "numpy copyto"), ([1e-3, 2e-3], "torch copy_")]
 )
-def test_the_fastest_copy_counts_by_its_median(took_s: list[float], source: str) -> None:
+def test_the_fastest_copy_counts_by_its_median_once_it_is_warm(
+    took_s: list[float], source: str
+) -> None:
     device = Scripted(took_s)
     rule = StopRule(target=0.1, min_samples=5, max_samples=5, max_seconds=0.01)
     rate, named = Calibrator(device, rule).copy(1 << 20, "cold")
     assert named == source
     assert rate == pytest.approx((1 << 20) / 1e-3)
+
+
+def test_the_empty_launch_is_measured_in_each_mode() -> None:
+    calibrator = Calibrator(Scripted([1e-6, 2e-6]), RULE)
+    assert [calibrator.floor_s(mode) for mode in ("hot", "cold", "hot")] == [1e-6, 2e-6, 1e-6]
 
 
 def test_copies_go_through_as_many_places_as_results_and_give_them_back() -> None:

@@ -41,6 +41,7 @@ def test_threads_are_one_unless_the_environment_says_more(
 def test_threads_are_held_and_wait_asleep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    torch.set_num_threads(2)
     hold_threads(1, tmp_path / "absent")
     assert torch.get_num_threads() == 1
     assert os.environ["OMP_NUM_THREADS"] == "1"

@@ -264,3 +264,15 @@ def test_the_time_of_a_flush_is_the_mean_of_several_after_a_first(
     )
     assert made.flush_s == pytest.approx(4e-5)
     assert len(opened.said) == 9
+
+
+def test_a_profiler_sees_the_launch_alone_between_two_waits(
+    device: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _device: said.append("wait"))
+    device.runtime = SimpleNamespace(
+        profilerStart=lambda: said.append("start"), profilerStop=lambda: said.append("stop")
+    )
+    device.profiled(lambda: said.append("launch"))
+    assert said == ["wait", "start", "launch", "wait", "stop"]

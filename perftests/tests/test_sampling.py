@@ -48,6 +48,12 @@ def test_times_that_fall_are_waited_for() -> None:
     assert len(falling.counts) == 4
 
 
+def test_a_warm_up_tells_how_long_the_device_worked() -> None:
+    steady = Scripted([4e-6], [1.98e9])
+    warmth = warm_up(steady, floor_s=0.0, cap_s=1.0)
+    assert warmth.busy_s == pytest.approx(4e-6 * sum(steady.counts))
+
+
 def test_what_never_stands_still_is_cut_off_and_told() -> None:
     restless = Scripted([1e-6, 2e-6] * 10_000)
     assert not warm_up(restless, floor_s=0.0, cap_s=0.02).steady
@@ -79,6 +85,7 @@ def test_a_sample_pools_clocks_and_late_launches_and_leaves_the_collector_on() -
     clocks = [1.0e9, *[2.0e9] * (len(weights) - 1)]
     pooled = sum(c * w for c, w in zip(clocks, weights, strict=True)) / sum(weights)
     assert sample.sm_clock_hz == pytest.approx(pooled)
+    assert sample.busy_s == pytest.approx(2e-6 * sum(runner.counts))
     assert looks == [False]
     assert gc.isenabled()
 
