@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,11 +74,27 @@ def test_a_read_only_store_is_shown(app: Open, tmp_path: Path) -> None:
     assert "no baseline" in pages.html(page)
 
 
+def _blocks(block: Any) -> list[Any]:
+    """Return the blocks that hold elements, at any depth."""
+    inner = [child for child in block.children.values() if hasattr(child, "children")]
+    own = [block] if len(inner) < len(block.children) else []
+    return [*own, *(found for child in inner for found in _blocks(child))]
+
+
+def _has(block: Any, kind: str) -> bool:
+    return any(child.type == kind for child in block.children.values())
+
+
 def test_one_run_only_says_what_a_comparison_needs(app: Open, tmp_path: Path) -> None:
     address = fill(tmp_path / "one.db", iter([run(np.random.default_rng(0), 0, plan=PLAN)]))
     page = app(store=address)
     assert "One run only" in pages.html(page)
     assert "over 1 run" in pages.chart(app("series", store=address))[1]
+    compared = app("compare", store=address)
+    assert "One run only" in pages.html(compared)
+    # Below the filters, not squeezed in beside them.
+    (filters,) = [box for box in _blocks(compared.main) if _has(box, "selectbox")]
+    assert not _has(filters, "html")
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,12 @@ def body(view: View) -> Parameters:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         gpu = filters.choose_model(data.models(view.snapshot), view.address)
         runs = _runs(view, gpu)
-        if len(runs) < 2:
-            notices.show(notices.too_few_runs(), view.colours)
-            return {GPU.key: gpu}
-        base, head = _sides(view, gpu, runs)
+        sides = _sides(view, gpu, runs) if len(runs) > 1 else None
+    if sides is None:
+        # Below the filters, not squeezed in beside them.
+        notices.show(notices.too_few_runs(), view.colours)
+        return {GPU.key: gpu}
+    base, head = sides
     _who(view, base, head)
     _left_out(view, head, list(runs.values()))
     verdicts = judging.between(view.snapshot, base.run_id, head.run_id)
