@@ -31,6 +31,8 @@ _TONES = {
 }
 # What the mark of an unchanged case says already.
 _SAID_BY_MARK = frozenset({ReasonCode.WITHIN_NOISE, ReasonCode.SAME_CODE})
+# Where only a loss larger than this would have shown, as on a CPU, "no change" alone says too much.
+_COARSE = 0.1
 _SAID_BY_REASON = "remove the obstacle"
 
 
@@ -186,6 +188,9 @@ def _evidence(evidence: Evidence) -> dict[str, Value]:
 def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
     verdict = judged.verdict
     quiet = _SAID_BY_MARK if verdict.kind is VerdictKind.NO_CHANGE else frozenset[ReasonCode]()
+    coarse = verdict.detectable is not None and verdict.detectable > _COARSE
+    if coarse:
+        quiet -= {ReasonCode.WITHIN_NOISE}
     notes = [_reason(reason) for reason in verdict.reasons if reason.code not in quiet]
     if verdict.what_would_decide and not verdict.what_would_decide.startswith(_SAID_BY_REASON):
         notes.append(footnote(verdict.what_would_decide))
@@ -197,5 +202,5 @@ def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
 
 def _reason(reason: Reason) -> Footnote:
     # What a noisy row could have shown has another number in each; its interval says as much.
-    shared = reason.code is ReasonCode.TOO_NOISY
+    shared = reason.code in {ReasonCode.TOO_NOISY, ReasonCode.WITHIN_NOISE}
     return Footnote(reason.message, f"reason {reason.code}") if shared else footnote(reason.message)

@@ -166,3 +166,11 @@ def test_what_noise_could_have_hidden_stands_once_with_a_count() -> None:
     assert "[2]" not in shown
     # Machines get each row's own.
     assert "could only have shown a loss of 50 %" in to_json(document)
+
+
+def test_no_change_says_what_would_have_shown_where_that_is_much() -> None:
+    why = Reason(ReasonCode.WITHIN_NOISE, "a loss of 43 % would have shown")
+    judged = make_judged(VerdictKind.NO_CHANGE, effect=0.15, reasons=(why,))
+    coarse = replace(judged, verdict=replace(judged.verdict, detectable=0.43))
+    assert "a loss of 43 % would have shown" not in to_text(make_document([judged]), width=100)
+    assert "[1] a loss of 43 % would have shown" in to_text(make_document([coarse]), width=100)
