@@ -77,7 +77,7 @@ def weigh(
         (base,) = with_pasts([base])
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
     noise = quieter(expected_noise(base, head), quietness)
-    if quietness >= 1 and unknown_cpu(base):
+    if unknown_cpu(base):
         noise = heavy_tailed(noise)
     before, after = _runs(base), _runs(head)
     return tuple(

@@ -123,8 +123,22 @@ def test_six_cases_of_which_two_met_other_programs_alarm_nobody(store: Store) ->
     assert all(verdict.kind is VerdictKind.UNDECIDED for verdict in gate.verdicts)
 
 
-@pytest.mark.parametrize("loss", [0.05, 0.10, 0.30])
-def test_twenty_quiet_cases_show_a_small_loss_at_once(store: Store, loss: float) -> None:
+@pytest.mark.parametrize("loss", [0.10, 0.30])
+def test_twenty_quiet_cases_show_a_loss_at_once(store: Store, loss: float) -> None:
     gate = judged(store, suite(1, (1.0,), 20), suite(2, (1.0,), 20, loss))
     assert gate.verdicts[0].kind is VerdictKind.REGRESSION
     assert sum(verdict.kind is VerdictKind.REGRESSION for verdict in gate.verdicts) == 1
+
+
+def test_a_smaller_loss_is_suspicious_and_told_what_would_decide(store: Store) -> None:
+    first_two = suite(1, (1.0,), 20), suite(2, (1.0,), 20, 0.05)
+    (suspect, *others) = judged(store, *first_two).verdicts
+    assert suspect.has(ReasonCode.SUSPICIOUS)
+    assert "measure" in suspect.what_would_decide
+    assert all(verdict.kind is VerdictKind.NO_CHANGE for verdict in others)
+
+
+def test_a_quiet_suite_of_which_one_case_met_other_programs_alarms_nobody(store: Store) -> None:
+    # As seen: one case took 6 % longer where the others moved by 0.2 %.
+    gate = judged(store, suite(1, (1.0,), 20), suite(2, (1.06, *[1.0] * 19), 20))
+    assert gate.code is ExitCode.UNDECIDED
