@@ -41,7 +41,10 @@ def _content(store: Store) -> tuple[Finding, ...]:
             name: connection.scalar(select(func.count()).select_from(table))
             for name, table in _COUNTED.items()
         }
-    held = ", ".join(f"{count} {name}" for name, count in counts.items())
+    held = ", ".join(
+        f"{count} {name.removesuffix('s') if count == 1 else name}"
+        for name, count in counts.items()
+    )
     return (
         Finding(AREA, "schema", Level.OK, f"version {version}, revision {store.revision()}"),
         Finding(AREA, "content", Level.OK, held),

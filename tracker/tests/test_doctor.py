@@ -257,7 +257,7 @@ def test_a_store_is_counted_and_never_made(tmp_path: Path) -> None:
     with Store.open(choice.url) as store:
         store.record(make_run())
     found = {finding.name: finding.found for finding in check_store(choice)}
-    assert found["content"].startswith("1 runs, 2 results, 2 cases")
+    assert found["content"].startswith("1 run, 2 results, 2 cases")
     assert found["schema"] == "version 0001, revision 1"
 
 
