@@ -78,7 +78,7 @@ def weigh(
     extra = BOARD_COPY_FRACTION if other_device(base, head) else 0.0
     noise = quieter(expected_noise(base, head), quietness)
     if unknown_cpu(base):
-        noise = heavy_tailed(noise)
+        noise = heavy_tailed(noise, quietness)
     before, after = _runs(base), _runs(head)
     return tuple(
         evidence

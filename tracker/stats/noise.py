@@ -24,8 +24,10 @@ CPU_JITTER_S = 2e-6
 CPU_SHARE = 0.08
 # The same cores while other programs come and go (docs/results/cpu-sessions.md): most cases stray
 # no more than that, and one now and then by a factor of four. So until a CPU is known its prior
-# counts like so few runs, whose tails are heavy and which the runs to come soon outweigh.
+# counts like so few runs, whose tails are heavy and which the runs to come soon outweigh; like one
+# more where a suite shows how restless its other cases were.
 CPU_FIRST_RUNS = 3.0
+CPU_SUITE_RUNS = 4.0
 # A sample's own robust spread hints at the machine: on the H200 runs differ by 1/8 to 1/16 of it.
 SPREAD_SHARE = 0.1
 # Of a series' own steps from run to run: the fewest that say anything, and what the median of their
@@ -60,9 +62,13 @@ def prior(duration_s: float, backend: str, spread: float = 0.0) -> Noise:
     return Noise(sigma, PRIOR_RUNS, f"prior for {backend} at this duration")
 
 
-def heavy_tailed(noise: Noise) -> Noise:
-    """Return the prior of a CPU of which nothing is known: it may be busy now or may have been."""
-    return Noise(noise.sigma, CPU_FIRST_RUNS, f"{noise.source}, which may be busy with other work")
+def heavy_tailed(noise: Noise, share: float) -> Noise:
+    """Return the prior of a CPU of which nothing is known: it may be busy now or may have been.
+
+    `share` of the prior's is what the suite showed, 1 where it showed nothing (`quietness`).
+    """
+    runs = CPU_SUITE_RUNS if share < 1 else CPU_FIRST_RUNS
+    return Noise(noise.sigma, runs, f"{noise.source}, which may be busy with other work")
 
 
 def learn(noise: Noise, *groups: Array) -> Noise:
