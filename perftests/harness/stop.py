@@ -59,7 +59,7 @@ class StopRule:
 
     def target_at(self, median_s: float) -> float:
         """Return the relative standard error that is small enough at this median."""
-        return max(self.target, self.resolution_s / median_s)
+        return max(self.target, self.resolution_s / median_s) if median_s > 0 else self.target
 
 
 def relative_error(samples_s: Sequence[float] | np.ndarray) -> float:

@@ -321,7 +321,7 @@ def _keep(scope: Scope, problem: Problem, each: Measured, idle: Power | None) ->
         Timed(
             kernel=described.kernel,
             implementation=described.implementation,
-            dtype=described.dtype,
+            dtype=described.identity_dtype,
             shape=described.identity_shape,
             seconds=each.seconds,
             timer="cuda_event_iterations" if scope.gpu else "host_clock",

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from perftests.harness import energy
 from perftests.harness.chain import measure
 from perftests.harness.energy import (
     EnergyError,
     Power,
     Step,
     as_record,
+    measure_energy,
     power,
     watch_beside,
     watch_counter,
 )
+from perftests.harness.record import Findings
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.tests.workloads import relu_workload
@@ -116,6 +121,26 @@ def test_a_cpu_says_why_it_tells_no_energy_and_is_timed_all_the_same() -> None:
     assert outcome.seconds
     assert outcome.result["energy"] is None
     assert "a CPU has no energy counter" in outcome.result["reasons"]["energy"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "moved", "told"),
+    [
+        ("cold", 1 << 20, True),
+        ("hot", 1 << 20, True),
+        ("rotated", 1 << 20, False),
+        ("cold", (1 << 20) + 1, False),
+    ],
+)
+def test_a_case_that_fits_into_the_cache_is_marked(
+    mode: str, moved: int, *, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(energy, "_measured", lambda *_: {"j_per_gb": 0.05})
+    found = Findings(relu_workload(bytes_moved=moved), mode)
+    bench: Any = SimpleNamespace(device=SimpleNamespace(cache_bytes=1 << 20))
+    measure_energy(found, bench, [], 1e-5)
+    assert found.energy == {"j_per_gb": 0.05}
+    assert ("energy_from_cache" in found.warnings) is told
 
 
 @pytest.mark.gpu

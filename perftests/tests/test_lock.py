@@ -50,6 +50,14 @@ def test_the_holder_is_named_after_the_time_limit(tmp_path: Path) -> None:
     process.wait()
 
 
+def test_a_name_is_gone_with_its_holder(tmp_path: Path) -> None:
+    """Else whoever waits for checks would be told of a process that has long let go."""
+    lock = DeviceLock("GPU-1", timeout_s=0.05, folder=tmp_path)
+    with lock.alone():
+        assert f'"pid": {os.getpid()}' in (tmp_path / "bandwatch-GPU-1.lock").read_text()
+    assert (tmp_path / "bandwatch-GPU-1.lock").read_text() == ""
+
+
 def test_a_killed_holder_leaves_the_device_free(tmp_path: Path) -> None:
     process = holder(tmp_path, "alone")
     process.kill()

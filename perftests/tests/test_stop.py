@@ -114,3 +114,11 @@ def test_noise_has_settled_when_it_looked_alike_in_six_batches() -> None:
     noises = [0.008] * 3 + [0.006] * 6
     decided = [stopper.decide(np.tile([1 - a, 1 + a], 50), 0.0) for a in noises]
     assert decided == [None] * 8 + [SETTLED]
+
+
+def test_times_of_zero_are_never_precise() -> None:
+    """A timer that shows no time has not seen the work; the summary refuses such a sample."""
+    assert relative_error([0.0] * 3) == float("inf")
+    rule = StopRule(target=1e-3, resolution_s=7e-9, max_samples=50)
+    assert Stopper(rule).decide(np.zeros(40), 0.0) is None
+    assert Stopper(rule).decide(np.zeros(50), 0.0) == SAMPLE_CAP
