@@ -57,8 +57,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "pyproject.toml").write_text("[tool.bandwatch]\nstore = 'sqlite:///runs.db'\n")
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
-    # Whoever runs the tests need not have told git a name.
-    subprocess.run(["git", "config", "user.name", "A. Person"], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
