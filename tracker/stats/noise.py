@@ -68,7 +68,7 @@ def heavy_tailed(noise: Noise, share: float) -> Noise:
     `share` of the prior's is what the suite showed, 1 where it showed nothing (`quietness`).
     """
     runs = CPU_SUITE_RUNS if share < 1 else CPU_FIRST_RUNS
-    return Noise(noise.sigma, runs, f"{noise.source}, which may be busy with other work")
+    return Noise(noise.sigma, runs, f"{noise.source}; other work may move it far more")
 
 
 def learn(noise: Noise, *groups: Array) -> Noise:
