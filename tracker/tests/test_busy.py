@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from tracker.errors import ExitCode
-from tracker.gate import Gate, compare_runs, judge_run
+from tracker.gate import compare_runs
 from tracker.model import Environment, Run, Status, VerdictKind
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
 from tracker.store import Store
 from tracker.tests.factory import H200, make_case, make_result, make_run
+from tracker.tests.judging import judge_last
 from tracker.thresholds import Thresholds
 
 CPU = Environment("cpu", "a CPU")
@@ -40,15 +41,8 @@ def suite(number: int, slow: float = 1.0, restless: int = 0, environment: Enviro
     return make_run(f"run-{number:05d}", number, results=tuple(results), environment=environment)
 
 
-def judge(store: Store, *runs: Run) -> Gate:
-    for run in runs:
-        store.record(run)
-    info = find_run(store, runs[-1].run_id)
-    return judge_run(store, info, Thresholds(), today=date(2026, 11, 30))
-
-
 def test_slow_code_on_a_quiet_cpu_is_found(store: Store) -> None:
-    gate = judge(store, suite(1), suite(2, slow=2.0, restless=1))
+    gate = judge_last(store, suite(1), suite(2, slow=2.0, restless=1))
     assert gate.verdicts[0].kind is VerdictKind.REGRESSION
     assert gate.code is ExitCode.REGRESSION
 
@@ -57,7 +51,7 @@ def test_slow_code_on_a_quiet_cpu_is_found(store: Store) -> None:
 def test_a_change_is_undecided_where_many_cases_did_not_settle(
     store: Store, of_base: int, of_head: int
 ) -> None:
-    gate = judge(store, suite(1, restless=of_base), suite(2, slow=2.0, restless=of_head))
+    gate = judge_last(store, suite(1, restless=of_base), suite(2, slow=2.0, restless=of_head))
     verdict = gate.verdicts[0]
     assert verdict.kind is VerdictKind.UNDECIDED
     assert verdict.reasons[0].code is ReasonCode.BUSY_MACHINE
@@ -69,7 +63,7 @@ def test_a_change_is_undecided_where_many_cases_did_not_settle(
 
 
 def test_two_named_runs_are_held_to_the_same(store: Store) -> None:
-    judge(store, suite(1), suite(2, slow=2.0, restless=6))
+    judge_last(store, suite(1), suite(2, slow=2.0, restless=6))
     base, head = (find_run(store, name) for name in ("run-00001", "run-00002"))
     gate = compare_runs(store, base, head, Thresholds(), today=date(2026, 11, 30))
     assert gate.verdicts[0].has(ReasonCode.BUSY_MACHINE)
@@ -77,7 +71,7 @@ def test_two_named_runs_are_held_to_the_same(store: Store) -> None:
 
 
 def test_a_gpu_is_nobody_else_s(store: Store) -> None:
-    gate = judge(
+    gate = judge_last(
         store,
         suite(1, environment=H200),
         suite(2, slow=2.0, restless=6, environment=H200),
@@ -86,5 +80,5 @@ def test_a_gpu_is_nobody_else_s(store: Store) -> None:
 
 
 def test_unchanged_cases_of_a_busy_cpu_are_left_alone(store: Store) -> None:
-    gate = judge(store, suite(1), suite(2, restless=6))
+    gate = judge_last(store, suite(1), suite(2, restless=6))
     assert not any(verdict.has(ReasonCode.BUSY_MACHINE) for verdict in gate.verdicts)

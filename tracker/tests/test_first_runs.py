@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tracker.errors import ExitCode
-from tracker.gate import Gate, judge_run
 from tracker.model import Environment, Run, VerdictKind
-from tracker.queries import find_run
 from tracker.reasons import ReasonCode
 from tracker.sides import Side
 from tracker.store import Store
 from tracker.tests.factory import make_case, make_result, make_run
+from tracker.tests.judging import judge_last
 from tracker.tests.sides import CPU, H200, make_side
 from tracker.tests.sides import make_result as make_one
-from tracker.thresholds import Thresholds
 from tracker.verdict import Verdict, judge
 
 LONE_FACTOR = np.exp(12.924 * np.sqrt(2) * 0.08)
@@ -109,30 +106,23 @@ def suite(number: int, factors: Sequence[float], cases: int, loss: float = 0.0) 
     return make_run(f"run-{number:05d}", number, results=tuple(results), environment=CPU)
 
 
-def judged(store: Store, *runs: Run) -> Gate:
-    for run in runs:
-        store.record(run)
-    info = find_run(store, runs[-1].run_id)
-    return judge_run(store, info, Thresholds(), today=date(2026, 11, 30))
-
-
 def test_six_cases_of_which_two_met_other_programs_alarm_nobody(store: Store) -> None:
     # As seen beside other work: two cases took 2.9 and 3.4 times as long, four did not.
-    gate = judged(store, suite(1, (1.0,), 6), suite(2, (2.9, 1.0, 1.1, 3.4, 1.0, 1.0), 6))
+    gate = judge_last(store, suite(1, (1.0,), 6), suite(2, (2.9, 1.0, 1.1, 3.4, 1.0, 1.0), 6))
     assert gate.code is ExitCode.UNDECIDED
     assert all(verdict.kind is VerdictKind.UNDECIDED for verdict in gate.verdicts)
 
 
 @pytest.mark.parametrize("loss", [0.10, 0.30])
 def test_twenty_quiet_cases_show_a_loss_at_once(store: Store, loss: float) -> None:
-    gate = judged(store, suite(1, (1.0,), 20), suite(2, (1.0,), 20, loss))
+    gate = judge_last(store, suite(1, (1.0,), 20), suite(2, (1.0,), 20, loss))
     assert gate.verdicts[0].kind is VerdictKind.REGRESSION
     assert sum(verdict.kind is VerdictKind.REGRESSION for verdict in gate.verdicts) == 1
 
 
 def test_a_smaller_loss_is_suspicious_and_told_what_would_decide(store: Store) -> None:
     first_two = suite(1, (1.0,), 20), suite(2, (1.0,), 20, 0.05)
-    (suspect, *others) = judged(store, *first_two).verdicts
+    (suspect, *others) = judge_last(store, *first_two).verdicts
     assert suspect.has(ReasonCode.SUSPICIOUS)
     assert "measure" in suspect.what_would_decide
     assert all(verdict.kind is VerdictKind.NO_CHANGE for verdict in others)
@@ -140,5 +130,5 @@ def test_a_smaller_loss_is_suspicious_and_told_what_would_decide(store: Store) -
 
 def test_a_quiet_suite_of_which_one_case_met_other_programs_alarms_nobody(store: Store) -> None:
     # As seen: one case took 6 % longer where the others moved by 0.2 %.
-    gate = judged(store, suite(1, (1.0,), 20), suite(2, (1.06, *[1.0] * 19), 20))
+    gate = judge_last(store, suite(1, (1.0,), 20), suite(2, (1.06, *[1.0] * 19), 20))
     assert gate.code is ExitCode.UNDECIDED

@@ -37,6 +37,18 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 ALL = dict(commands())
 
 
+def errors_of(code: str) -> str:
+    """Return what a process of its own that runs this code writes to standard error."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr
+
+
 # These measure commits: their examples run in a project that has some (tests/loop/test_commands.py).
 _MEASURING = ("bandwatch ab ", "bandwatch bisect ", "bandwatch backfill ", "bandwatch ci")
 
@@ -193,14 +205,7 @@ from tracker.cli.main import main
 main({arguments!r})
 print(*sorted({unwanted!r} & set(sys.modules)), file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == "\n"
+    assert errors_of(code) == "\n"
 
 
 def test_what_a_command_starts_may_use_all_processors(
@@ -231,14 +236,7 @@ atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 10_000, fi
 sys.argv = ["bandwatch", "list", "--help"]
 main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == "True True\n"
+    assert errors_of(code) == "True True\n"
 
 
 def test_a_reader_that_stops_early_does_not_change_the_exit_code(filled: Path) -> None:
