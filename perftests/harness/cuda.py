@@ -33,7 +33,7 @@ _ORDER_HOLD_NS = 300_000
 _FLUSHES_TIMED = 8
 _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
-_STREAMS = 8
+_STREAMS = 15
 _PLACES, _SMALL_PLACES = 8, 16
 _SMALL_SET_BYTES = 8 << 20
 _PLACES_SHARE = 1 / 32
@@ -71,6 +71,7 @@ class CudaDevice:
         self.highest_sm_clock_hz = 1e3 * self.attributes.get("ClockRate", 0) or None
         self.cache_bytes = int(self.properties.L2_cache_size)
         self.flush_bytes = ceil(_FLUSHED_CACHES * self.cache_bytes / (1 << 20)) << 20
+        self._seen_by_cupy: dict[int, Any] = {}
         with torch.cuda.device(self.device), self.cupy.cuda.Device(index):
             self._own, *turns = (torch.cuda.Stream(self.device) for _ in range(1 + _STREAMS))
             self._turns = tuple(turns)
@@ -95,6 +96,14 @@ class CudaDevice:
         with torch.cuda.stream(stream), self._cupy_stream(stream):
             yield
 
+    def turn_to(self, stream: torch.cuda.Stream) -> None:
+        """Make another stream current inside `on`, which turns back at its end.
+
+        Takes 2 us where `on` takes 20: that is part of a batch's wall time.
+        """
+        torch.cuda.set_stream(stream)
+        self._cupy_stream(stream).use()
+
     def streams(self) -> tuple[torch.cuda.Stream, ...]:
         """Return the streams whose turn it is to launch: several of ours, or the caller's alone.
 
@@ -106,10 +115,15 @@ class CudaDevice:
 
     def _cupy_stream(self, stream: torch.cuda.Stream) -> Any:
         """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
-        from_external = getattr(self.cupy.cuda.Stream, "from_external", None)
-        if from_external is not None:
-            return from_external(_StreamHandle(stream.cuda_stream))
-        return self.cupy.cuda.ExternalStream(stream.cuda_stream, self.device.index)
+        handle = stream.cuda_stream
+        if handle not in self._seen_by_cupy:
+            from_external = getattr(self.cupy.cuda.Stream, "from_external", None)
+            self._seen_by_cupy[handle] = (
+                from_external(_StreamHandle(handle))
+                if from_external is not None
+                else self.cupy.cuda.ExternalStream(handle, self.device.index)
+            )
+        return self._seen_by_cupy[handle]
 
     def synchronize(self) -> None:
         """Wait for the whole device; raise ChainBrokenError for an error that surfaces here."""

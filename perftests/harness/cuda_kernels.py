@@ -52,17 +52,12 @@ __global__ void bw_spin(unsigned long long ns, unsigned long long* log) {
     }
 }
 
-// Holds the stream until the host's word is at least `number`, or for `ns` nanoseconds; notes the
-// clock as bw_spin. A look at the word takes a microsecond.
-__global__ void bw_hold(volatile int* word, int number, unsigned long long ns,
-                        unsigned long long* log) {
-    long long first, last;
-    unsigned long long begin = bw_step(&first), end;
+// Holds the stream until the host's word is at least `number`, or for `ns` nanoseconds. A look at
+// the word takes a microsecond.
+__global__ void bw_hold(volatile int* word, int number, unsigned long long ns) {
+    unsigned long long begin = bw_now();
     while (*word < number && bw_now() - begin < ns) {
     }
-    end = bw_step(&last);
-    log[0] = static_cast<unsigned long long>(last - first);
-    log[1] = end - begin;
 }
 
 __global__ void bw_copy1(const uint4* __restrict__ in, uint4* __restrict__ out, long long n) {
@@ -134,16 +129,15 @@ class DeviceKernels:
         """Hold the stream; write cycles and nanoseconds to the two words at address `log`."""
         self._spin((1,), (1,), (np.uint64(nanoseconds), np.uint64(log)))
 
-    def holder(self, word: int, longest_ns: int) -> Callable[[int, int, int], None]:
-        """Return a launch of `bw_hold`: its number, the address of its log, the stream's handle.
+    def holder(self, word: int, longest_ns: int) -> Callable[[int, int], None]:
+        """Return a launch of `bw_hold`: its number and the stream's handle.
 
         The hold ends when the word at the address `word` is at least the number, or after
-        `longest_ns`. The log is written as by `spin`. The host enqueues one before every launch
-        that it times, in the time of a flush: so the arguments are packed here, and the driver gets
-        them as they lie.
+        `longest_ns`. A host that is slow enqueues one before every launch that it times: so the
+        arguments are packed here, and the driver gets them as they lie.
         """
         function, launch = self._hold.kernel.ptr, import_cupy().cuda.driver.launchKernel
-        layout = struct.Struct("@PiQQ")
+        layout = struct.Struct("@PiQ")
         buffer = ctypes.create_string_buffer(layout.size)
         size = ctypes.c_size_t(layout.size)
         extra = (ctypes.c_void_p * 5)(
@@ -152,8 +146,8 @@ class DeviceKernels:
         where, pack = ctypes.addressof(extra), layout.pack_into
         kept = (buffer, size, extra)
 
-        def hold(number: int, log: int, stream: int, _kept: object = kept) -> None:
-            pack(buffer, 0, word, number, longest_ns, log)
+        def hold(number: int, stream: int, _kept: object = kept) -> None:
+            pack(buffer, 0, word, number, longest_ns)
             launch(function, 1, 1, 1, 1, 1, 1, 0, stream, 0, where)
 
         return hold

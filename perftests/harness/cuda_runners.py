@@ -1,8 +1,9 @@
 """Timers of a GPU's cache modes, by CUDA events on the launch stream.
 
-Before each start event a kernel holds the stream, so that the host's launch latency is not timed;
-it measures the clock meanwhile. Whether the host was in time is not assumed: if the start event has
-already fired when the launch is enqueued, that launch is dropped and counted.
+What the device does before each start event (a flush, a spin, a hold) lasts until the host has
+enqueued the launch, so that the host's launch latency is not timed. Whether the host was in time is
+not assumed: if the start event has already fired when all is enqueued, that launch is dropped and
+counted. A spin measures the clock.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ _LONGEST_HOLD_NS = 20_000_000
 """A launch that waits for the device would wait for ever behind a hold without an end."""
 _HOLD_BYTES = 64
 _LATE_SHARE = 0.05
+_TURN = 7
+"""Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
+time each stream comes to all places, whose number is a power of two."""
+_CLOCK_NS = 20_000
 _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2
@@ -40,7 +45,7 @@ _perf_counter = time.perf_counter
 
 
 class EventPairs:
-    """A pool of event pairs and the log in which spins and holds note the clock.
+    """A pool of event pairs and the log in which spins note the clock.
 
     The log is made at its full size at once: nothing here allocates while something is timed.
     """
@@ -64,7 +69,7 @@ class EventPairs:
         return [elapsed(a.cuda_event, b.cuda_event) * 1e-3 for a, b in self._pairs[:count]]
 
     def log_address(self, index: int) -> int:
-        """Return where the hold of one measurement writes its cycles and nanoseconds."""
+        """Return where the spin of one measurement writes its cycles and nanoseconds."""
         return self._log.data_ptr() + 8 * _LOG_WORDS * index
 
     def clock_hz(self, count: int) -> float | None:
@@ -84,10 +89,10 @@ class Hold:
         self._number = 0
         self._launch = device.kernels.holder(self._memory.ptr, _LONGEST_HOLD_NS)
 
-    def enqueue(self, log: int, stream: int) -> None:
+    def enqueue(self, stream: int) -> None:
         """Enqueue a kernel that holds the stream until `release`."""
         self._number += 1
-        self._launch(self._number, log, stream)
+        self._launch(self._number, stream)
 
     def release(self) -> None:
         """Let the stream go on, now or when it comes to the hold."""
@@ -97,15 +102,16 @@ class Hold:
 class ColdRunner:
     """One flushed launch between two events, each alone on the device.
 
-    While the device flushes, the host enqueues a hold, the launch between its events and the next
-    flush. Then it lets go and waits for the launch: nothing else happens when the flush is done.
+    While the device flushes, the host enqueues the launch between its events and the next flush,
+    and waits for the launch: nothing else happens when the flush is done. A host that comes too
+    late for that holds the stream from then on until all is enqueued.
 
-    Buffer sets take turns by launch, streams by batch: a process places both where they stay a
-    little faster or slower than elsewhere, and a sample from several differs less from the next
-    process's.
+    Buffer sets take turns by launch, streams every few launches: a process places both where they
+    stay a little faster or slower than elsewhere, and a sample from several differs less from the
+    next process's.
     """
 
-    timer = "cuda_event_cold_held"
+    timer = "cuda_event_cold"
 
     def __init__(
         self,
@@ -117,8 +123,10 @@ class ColdRunner:
         self._launches = launches
         self._pairs = device.pairs
         self._hold = device.hold
+        self._holds = False
         self._turn = 0
         self._resets = True
+        self._home = streams[0]
         self._streams = cycle(streams)
         met = islice(cycle(launches), max(len(streams), len(launches)))
         self._spread(met)  # some libraries keep memory for each stream or address
@@ -126,46 +134,53 @@ class ColdRunner:
     def _spread(self, launches: Iterable[Callable[[], object]]) -> None:
         """Launch one after the other, each on the stream whose turn it is."""
         self._device.synchronize()
-        for launch in launches:
-            with self._device.on(next(self._streams)):
+        with self._device.on(self._home):
+            for launch in launches:
+                self._device.turn_to(next(self._streams))
                 launch()
                 self._device.synchronize()
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
-        stream = next(self._streams)
-        self._device.synchronize()
-        with self._device.on(stream):
-            return self._batch(count, stream)
-
-    def _batch(self, count: int, stream: torch.cuda.Stream) -> Batch:
-        device = self._device
-        pairs = self._pairs.take(count)
+        device, pairs = self._device, self._pairs.take(count)
+        late: list[bool] = []
         self._resets = device.may_persist()
-        late = []
-        self._flush(stream)
-        for index, pair in enumerate(pairs):
-            late.append(self._held(pair, index, stream, flush=index + 1 < count))
         device.synchronize()
+        with device.on(self._home):
+            for first in range(0, count, _TURN):
+                late += self._on_one_stream(pairs[first : first + _TURN], next(self._streams))
+            device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
+            device.synchronize()
+        if sum(late) > 1 + _LATE_SHARE * count:
+            self._holds = True
         times = self._pairs.seconds(count)
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
-        return Batch(good, self._pairs.clock_hz(count), sum(late), busy)
+        return Batch(good, self._pairs.clock_hz(1), sum(late), busy)
 
-    def _held(
+    def _on_one_stream(
+        self, pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]], stream: torch.cuda.Stream
+    ) -> list[bool]:
+        """Launch once for each pair; return which launches came too late."""
+        self._device.turn_to(stream)
+        self._flush(stream)
+        last = len(pairs) - 1
+        return [self._launch(pair, stream, flush=i < last) for i, pair in enumerate(pairs)]
+
+    def _launch(
         self,
         pair: tuple[torch.cuda.Event, torch.cuda.Event],
-        index: int,
         stream: torch.cuda.Stream,
         *,
         flush: bool,
     ) -> bool:
-        """Launch once behind a held stream; return whether the hold ended too early."""
+        """Launch once while the stream is busy; return whether it was so for too short a time."""
         start, stop = pair
         launch = self._launches[self._turn % len(self._launches)]
         self._turn += 1
         try:
-            self._hold.enqueue(self._pairs.log_address(index), stream.cuda_stream)
+            if self._holds:
+                self._hold.enqueue(stream.cuda_stream)
             _record(start, stream)
             launch()
             _record(stop, stream)
@@ -173,7 +188,8 @@ class ColdRunner:
                 self._device.flush(stream)
             is_late = bool(_query(start))
         finally:
-            self._hold.release()
+            if self._holds:
+                self._hold.release()
         while not _query(stop):
             pass
         if flush and self._resets:  # the next flush has just begun
@@ -181,9 +197,9 @@ class ColdRunner:
         return is_late
 
     def _flush(self, stream: torch.cuda.Stream) -> None:
+        self._device.flush(stream)
         if self._resets:
             self._device.reset_persisting()
-        self._device.flush(stream)
 
     def rest(self, count: int) -> None:
         """Launch where the last `count` launches have not come to."""

@@ -18,8 +18,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    import torch
 
     from perftests.harness.session import Session
 
@@ -27,6 +29,7 @@ _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
 _WALL_MARK = "wall_s="
 _OWN_MARK = "own="
 _NAME = "relu"
+RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,15 @@ class OwnAnswer:
 
 @dataclass(frozen=True)
 class PeerAnswer:
-    """Mean and median of nvbench's cold samples and the wall time of it all, in seconds."""
+    """nvbench's cold samples and the wall time of one of its runs, in seconds.
+
+    Of several runs mean, median and wall time are the middle one's; `range_s` is how far their
+    medians lie apart.
+    """
 
     mean_s: float
-    median_s: float | None
+    median_s: float
+    range_s: float
     wall_s: float
     own: OwnAnswer
 
@@ -60,31 +68,50 @@ def ask(sizes_mib: Sequence[int], folder: Path) -> dict[int, PeerAnswer]:
         check=False,
     )
     marked = [line for line in done.stdout.splitlines() if line.startswith(_WALL_MARK)]
-    walls = dict(line.removeprefix(_WALL_MARK).split() for line in marked)
+    walls = [line.removeprefix(_WALL_MARK).split() for line in marked]
     own = [line.split("=", 1)[1] for line in done.stdout.splitlines() if line.startswith(_OWN_MARK)]
-    if done.returncode or not path.exists() or len(walls) != len(sizes_mib) or len(own) != 1:
+    whole = len(walls) == RUNS * len(sizes_mib) and len(own) == 1
+    if done.returncode or not path.exists() or not whole:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise RuntimeError(f"nvbench gave no answer: {' '.join(last)}")
     ours = {int(mib): OwnAnswer(**each) for mib, each in json.loads(own[0]).items()}
     theirs = json.loads(path.read_text())
-    return read(theirs, {int(mib): float(s) for mib, s in walls.items()}, ours)
+    return read(theirs, [(int(mib), float(s)) for mib, s in walls], ours)
 
 
 def read(
-    document: Any, walls_s: Mapping[int, float], ours: Mapping[int, OwnAnswer]
+    document: Any, walls_s: Sequence[tuple[int, float]], ours: Mapping[int, OwnAnswer]
 ) -> dict[int, PeerAnswer]:
-    """Return the answers in one of nvbench's JSON documents, benchmarks named relu<MiB>."""
+    """Return the answers in one of nvbench's JSON documents, benchmarks named relu<MiB>_<run>.
+
+    `walls_s` are sizes and wall times of the runs. Raises KeyError where a run has no median.
+    """
     found = {}
-    for benchmark in document["benchmarks"]:
-        mib = int(benchmark["name"].removeprefix(_NAME))
-        values = {
-            summary["tag"]: float(item["value"])
-            for summary in benchmark["states"][0]["summaries"]
-            for item in summary.get("data", [])
-            if item["name"] == "value" and summary["tag"] in {_MEAN, _MEDIAN}
-        }
-        found[mib] = PeerAnswer(values[_MEAN], values.get(_MEDIAN), walls_s[mib], ours[mib])
+    for mib, own in ours.items():
+        runs = [
+            _values(benchmark["states"][0]["summaries"])
+            for benchmark in document["benchmarks"]
+            if benchmark["name"].startswith(f"{_NAME}{mib}_")
+        ]
+        medians = [values[_MEDIAN] for values in runs]
+        found[mib] = PeerAnswer(
+            median(values[_MEAN] for values in runs),
+            median(medians),
+            max(medians) - min(medians),
+            median(seconds for size, seconds in walls_s if size == mib),
+            own,
+        )
     return found
+
+
+def _values(summaries: Any) -> dict[str, float]:
+    """Return the values that are asked for, by tag."""
+    return {
+        summary["tag"]: float(item["value"])
+        for summary in summaries
+        for item in summary.get("data", [])
+        if item["name"] == "value" and summary["tag"] in {_MEAN, _MEDIAN}
+    }
 
 
 def main(path: str, sizes_mib: Sequence[int]) -> None:
@@ -98,7 +125,9 @@ def main(path: str, sizes_mib: Sequence[int]) -> None:
     print(f"{_OWN_MARK}{json.dumps(_ours(session, sizes_mib))}", flush=True)
     device = session.bench(torch.device("cuda", 0)).device
     for mib in sizes_mib:
-        bench.register(_benchmark(mib, device.sets_needed("cold", 2 * mib << 20)))
+        places = _places(mib, device.sets_needed("cold", 2 * mib << 20))
+        for run in range(RUNS):
+            bench.register(_benchmark(mib, run, places))
     bench.run_all_benchmarks([sys.argv[0], "--json", path])
 
 
@@ -125,14 +154,22 @@ def _ours(session: Session, sizes_mib: Sequence[int]) -> dict[int, dict[str, Any
     return found
 
 
-def _benchmark(mib: int, count: int) -> Callable[[Any], None]:
-    """Return nvbench's benchmark at a size, whose launches go through `count` places in memory."""
+def _places(mib: int, count: int) -> list[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
+    """Return `count` input and output tensors of a size."""
     import torch
 
-    from perftests.studies.relu import relu_of_torch, relu_workload
+    from perftests.studies.relu import relu_workload
 
-    inputs = relu_workload(mib).make_inputs(1)
-    places = [((inputs[0].clone(),), torch.empty_like(inputs[0])) for _ in range(count)]
+    (made,) = relu_workload(mib).make_inputs(1)
+    return [((made.clone(),), torch.empty_like(made)) for _ in range(count)]
+
+
+def _benchmark(mib: int, run: int, places: Sequence[tuple[Any, torch.Tensor]]) -> Any:
+    """Return nvbench's benchmark at a size, whose launches go through the places in turn."""
+    import torch
+
+    from perftests.studies.relu import relu_of_torch
+
     turns = cycle(places)
 
     def relu(state: Any) -> None:
@@ -145,7 +182,7 @@ def _benchmark(mib: int, count: int) -> Callable[[Any], None]:
         state.exec(launch, batched=False)
         print(f"{_WALL_MARK}{mib} {time.perf_counter() - began}", flush=True)
 
-    relu.__name__ = f"{_NAME}{mib}"
+    relu.__name__ = f"{_NAME}{mib}_{run}"
     return relu
 
 

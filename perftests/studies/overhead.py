@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+from perftests.harness import chain
 from perftests.studies.tables import Row, Section
 from perftests.studies.timed import measured, new_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from perftests.harness.session import Session
 
 GOAL = 0.3
 _HOLDS = ("bw_spin", "bw_hold")
+_TIMED = "the timed part"
 _BRIEF_SAMPLES = 8
 _REPEATS = 5
 
@@ -60,17 +63,49 @@ def _walls(session: Session, mib: int) -> dict[str, float]:
 def _gpu_seconds_of_checks(session: Session, mib: int) -> float:
     """Return how long the GPU works on a case's checks, as CUPTI sees it.
 
-    The chain is the one that times, with a sample so short that what the events around its launches
-    add to them does not count; the launches and flushes are taken off again.
+    The chain is the one that times. Its timed part begins and ends with a wait for the device, so
+    what the device did meanwhile is told from the checks by when it did it.
     """
     from torch.profiler import ProfilerActivity, profile
 
     measured(session, mib)
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        timed = measured(session, mib).walls["busy"]
-    spent = [
-        event.self_device_time_total
-        for event in seen.key_averages()
-        if not event.key.startswith(_HOLDS)
-    ]
-    return max(0.0, float(sum(spent)) * 1e-6 - timed)
+    with _marked(), profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        measured(session, mib)
+    return checking_s(seen.events())
+
+
+def checking_s(events: Any) -> float:
+    """Return the seconds of the device's events outside the timed part; holds count as idle.
+
+    `events` are a profiler's, in microseconds.
+    """
+    (timed,) = (e.time_range for e in events if e.name == _TIMED and not _on_device(e))
+    return 1e-6 * sum(
+        event.time_range.elapsed_us()
+        for event in events
+        if _on_device(event)
+        and not event.name.startswith((*_HOLDS, _TIMED))
+        and not timed.start <= event.time_range.start <= timed.end
+    )
+
+
+def _on_device(event: Any) -> bool:
+    return bool(event.device_type.name == "CUDA")
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Let a profiler see where the timed part of a chain begins and ends."""
+    from torch.profiler import record_function
+
+    usual = chain.time_workload
+
+    def marked(*given: Any) -> Any:
+        with record_function(_TIMED):
+            return usual(*given)
+
+    vars(chain)["time_workload"] = marked
+    try:
+        yield
+    finally:
+        vars(chain)["time_workload"] = usual

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
 import torch
 
-from perftests.harness import cuda_runners
+from perftests.harness import cuda, cuda_runners
 from perftests.harness.cuda_runners import ColdRunner, Hold
 from perftests.tests import fake_cuda
 
@@ -35,7 +36,7 @@ class Device:
         return memory
 
     def holder(self, word: int, longest_ns: int) -> Any:
-        def hold(number: int, _log: int, _stream: int) -> None:
+        def hold(number: int, _stream: int) -> None:
             thread = threading.Thread(target=self._hold, args=(word, number, longest_ns * 1e-9))
             self.threads.append(thread)
             thread.start()
@@ -63,7 +64,7 @@ def test_a_hold_lasts_until_the_host_lets_go(monkeypatch: pytest.MonkeyPatch) ->
     device = Device()
     hold = held(device)
     for turn in range(3):
-        hold.enqueue(0, 0)
+        hold.enqueue(0)
         time.sleep(0.01)
         assert len(device.ended) == turn
         hold.release()
@@ -74,7 +75,7 @@ def test_a_hold_lasts_until_the_host_lets_go(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_hold_that_nobody_releases_ends_by_itself() -> None:
     device = Device()
     hold = held(device)  # kept: it owns the word that is looked at
-    hold.enqueue(0, 0)
+    hold.enqueue(0)
     device.join()
     assert device.ended == [False]
 
@@ -95,6 +96,7 @@ class Scene:
         self.device, self.flush_s = torch.device("cpu"), 1e-3
         self.pairs: Any = self
         self.hold: Any = self
+        self.kernels: Any = self
         self.now: Any = None
 
     @contextmanager
@@ -102,6 +104,14 @@ class Scene:
         self.now = stream
         yield
         self.now = None
+
+    def turn_to(self, stream: Any) -> None:
+        assert self.now is not None, "nothing would turn back"
+        self.now = stream
+
+    def spin(self, nanoseconds: int, log: int) -> None:
+        assert (nanoseconds, log) == (20_000, 0)
+        self.said.append("spin")
 
     def take(self, count: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
         return [(("start", index), ("stop", index)) for index in range(count)]
@@ -115,8 +125,8 @@ class Scene:
     def clock_hz(self, count: int) -> float:
         return 1e9 * count
 
-    def enqueue(self, log: int, _stream: int) -> None:
-        self.said.append(f"hold {log}")
+    def enqueue(self, _stream: int) -> None:
+        self.said.append("hold")
 
     def release(self) -> None:
         self.said.append("release")
@@ -137,7 +147,7 @@ class Scene:
         self.said.append("launch")
 
 
-def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
+def runner_of(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> ColdRunner:
     def query(event: tuple[str, int]) -> bool:
         name, index = event
         return name == "stop" or index in scene.late
@@ -147,33 +157,63 @@ def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
     monkeypatch.setattr(cuda_runners, "_query", query)
     runner = ColdRunner(cast("CudaDevice", scene), [scene.launch], [cast("Any", Named("one"))])
     scene.said.clear()
-    return runner.batch(count)
+    return runner
 
 
-def test_each_launch_is_flushed_for_and_released_once_all_of_it_is_enqueued(
+def batch_of(scene: Scene, monkeypatch: pytest.MonkeyPatch, count: int) -> Any:
+    return runner_of(scene, monkeypatch).batch(count)
+
+
+LAUNCH = ["start", "launch", "stop"]
+
+
+def test_each_launch_and_the_next_flush_are_enqueued_while_a_flush_lasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene = Scene(persists=False)
     batch = batch_of(scene, monkeypatch, 2)
-    turn = ["start", "launch", "stop"]
-    first = ["hold 0", *turn, "flush", "release"]
-    assert scene.said == ["wait", "flush", *first, "hold 1", *turn, "release", "wait"]
+    assert scene.said == ["wait", "flush", *LAUNCH, "flush", *LAUNCH, "spin", "wait"]
     assert batch.seconds == [1e-3, 2e-3]
     assert batch.busy_s == 5e-3
-    assert batch.sm_clock_hz == 2e9
+    assert batch.sm_clock_hz == 1e9
 
 
-def test_persisting_lines_are_reset_before_or_as_each_flush_begins(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_host_that_is_late_holds_the_stream_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(persists=False, late=frozenset({1}))
+    runner = runner_of(scene, monkeypatch)
+    runner.batch(4)
+    runner.batch(2)
+    assert "hold" not in scene.said, "one may be an accident"
+    scene.late = frozenset({1, 3})
+    assert runner.batch(4).late == 2
+    assert "hold" not in scene.said
+    scene.late = frozenset()
+    scene.said.clear()
+    runner.batch(2)
+    first, second = ["hold", *LAUNCH, "flush", "release"], ["hold", *LAUNCH, "release"]
+    assert scene.said == ["wait", "flush", *first, *second, "spin", "wait"]
+
+
+@pytest.mark.parametrize(("count", "late", "holds"), [(100, 6, False), (100, 7, True)])
+def test_one_in_twenty_may_be_late_without_a_hold(
+    count: int, late: int, holds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    scene = Scene(persists=False, late=frozenset(range(late)))
+    runner = runner_of(scene, monkeypatch)
+    runner.batch(count)
+    scene.said.clear()
+    runner.batch(1)
+    assert ("hold" in scene.said) is holds
+
+
+def test_persisting_lines_are_reset_as_each_flush_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(persists=True)
-    batch_of(scene, monkeypatch, 3)
-    order = [word for word in scene.said if word in {"reset", "flush", "launch", "release"}]
-    begun = ["launch", "flush", "release", "reset"]
-    assert order == ["reset", "flush", *begun, *begun, "launch", "release"]
+    batch_of(scene, monkeypatch, 9)
+    order = [word for word in scene.said if word in {"reset", "flush", "launch"}]
+    assert order == ["flush", "reset", "launch"] * 9
 
 
-def test_a_launch_that_its_hold_did_not_wait_for_is_dropped_and_counted(
+def test_a_launch_that_the_flush_did_not_wait_for_is_dropped_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene = Scene(persists=False, late=frozenset({1}))
@@ -182,20 +222,21 @@ def test_a_launch_that_its_hold_did_not_wait_for_is_dropped_and_counted(
 
 
 def test_a_launch_that_raises_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, calls = Scene(persists=False), []
+    scene = Scene(persists=False, late=frozenset(range(4)))
+    runner = runner_of(scene, monkeypatch)
+    runner.batch(4)
+    scene.said.clear()
 
     def broken() -> None:
-        calls.append(1)
-        if len(calls) > 1:
-            raise RuntimeError("no such kernel")
+        raise RuntimeError("no such kernel")
 
-    monkeypatch.setattr(scene, "launch", broken)
+    runner._launches = [broken]
     with pytest.raises(RuntimeError, match="no such kernel"):
-        batch_of(scene, monkeypatch, 1)
-    assert scene.said[-1] == "release"
+        runner.batch(1)
+    assert scene.said[-3:] == ["hold", "start", "release"]
 
 
-def test_launches_take_turns_by_launch_and_streams_by_batch(
+def test_launches_take_turns_by_launch_and_streams_every_seven(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     batch_of(scene := Scene(persists=False), monkeypatch, 1)
@@ -208,10 +249,22 @@ def test_launches_take_turns_by_launch_and_streams_by_batch(
     runner = ColdRunner(cast("CudaDevice", scene), [named("a"), named("b")], streams)
     assert seen == [("a", "s0"), ("b", "s1"), ("a", "s2")], "each is made known first"
     seen.clear()
-    for _ in range(4):
-        runner.batch(3)
-    assert [name for name, _ in seen] == ["a", "b"] * 6
-    assert [stream for _, stream in seen] == [s for s in ("s0", "s1", "s2", "s0") for _ in range(3)]
+    runner.batch(16)
+    runner.batch(2)
+    assert [name for name, _ in seen] == ["a", "b"] * 9
+    shares = [("s0", 7), ("s1", 7), ("s2", 2), ("s0", 2)]
+    assert [stream for _, stream in seen] == [name for name, count in shares for _ in range(count)]
+
+
+@pytest.mark.parametrize("places", [1, 2, 4, 8, 16])
+def test_every_place_comes_to_every_stream(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner, seen = turns(monkeypatch, places, cuda._STREAMS)
+    seen.clear()
+    for _ in range(places):
+        runner.batch(cuda_runners._TURN * cuda._STREAMS)
+    met = Counter(seen)
+    assert len(met) == places * cuda._STREAMS
+    assert set(met.values()) == {cuda_runners._TURN}, "as often"
 
 
 def turns(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftests.studies import nvbench_peer, trust
+from perftests.harness import chain
+from perftests.studies import nvbench_peer, overhead, trust
 from perftests.studies.nvbench_peer import OwnAnswer, PeerAnswer, read
 from perftests.studies.spread import rows
 from perftests.studies.suites import command, row
@@ -42,31 +43,35 @@ def test_a_spread_is_the_standard_deviation_over_processes_and_a_copy_can_share_
 
 
 def test_nvbench_answers_are_read_by_the_name_of_the_size() -> None:
-    def benchmark(mib: int, mean: str, median: str) -> dict[str, object]:
+    def benchmark(name: str, mean: str, median: str) -> dict[str, object]:
         tags = {"nv/cold/time/gpu/mean": mean, "nv/cold/time/gpu/median": median, "other": "7"}
         summaries = [
             {"tag": tag, "data": [{"name": "value", "value": value}]} for tag, value in tags.items()
         ]
-        return {"name": f"relu{mib}", "states": [{"summaries": summaries}]}
+        return {"name": name, "states": [{"summaries": summaries}]}
 
-    document = {"benchmarks": [benchmark(16, "1.3e-5", "1.2e-5"), benchmark(1, "5e-6", "4e-6")]}
+    given = [("relu16_0", "1.3e-5", "1.2e-5"), ("relu16_1", "1.4e-5", "1.25e-5")]
+    given += [("relu1_0", "5e-6", "4e-6"), ("relu16_2", "1.2e-5", "1.1e-5")]
+    document = {"benchmarks": [benchmark(*each) for each in given]}
     own = OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise")
-    found = read(document, {1: 9.0, 16: 4.0}, {1: own, 16: own})
-    assert found == {
-        1: PeerAnswer(5e-6, 4e-6, 9.0, own),
-        16: PeerAnswer(1.3e-5, 1.2e-5, 4.0, own),
-    }
+    walls = [(1, 9.0), (16, 4.0), (16, 3.0), (16, 8.0)]
+    found = read(document, walls, {1: own, 16: own})
+    assert found[1] == PeerAnswer(5e-6, 4e-6, 0.0, 9.0, own)
+    assert found[16].range_s == pytest.approx(1.5e-6)
+    assert replace(found[16], range_s=0.0) == PeerAnswer(1.3e-5, 1.2e-5, 0.0, 4.0, own)
 
 
 def test_agreement_is_told_of_the_medians_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     near, far = (OwnAnswer(s, 0.05, 0.04, 300, "precise") for s in (10.05e-6, 10.2e-6))
     answers = {
-        mib: PeerAnswer(11e-6, 10e-6, 1.0, far if mib == 64 else near) for mib in trust.SIZES_MIB
+        mib: PeerAnswer(11e-6, 10e-6, 1e-7, 1.0, far if mib == 64 else near)
+        for mib in trust.SIZES_MIB
     }
-    monkeypatch.setattr(trust, "ask", lambda *_: answers)
+    monkeypatch.setattr(nvbench_peer, "ask", lambda *_: answers)
     found = {row["MiB"]: row for row in trust.agreement().rows}
     assert [mib for mib, row in found.items() if not row["reached"]] == [64]
     assert found[16]["difference"] == pytest.approx(0.005)
+    assert found[16]["nvbench's runs apart"] == pytest.approx(0.01)
     assert found[16]["wall share"] == pytest.approx(0.05)
     assert found[16]["a fifth"] is True
 
@@ -78,8 +83,9 @@ def test_a_process_prints_what_ours_found_before_nvbench_begins(
     own = {"1": asdict(OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise"))}
     tags = ("nv/cold/time/gpu/mean", "nv/cold/time/gpu/median")
     data = [{"tag": tag, "data": [{"name": "value", "value": "4e-6"}]} for tag in tags]
-    document = {"benchmarks": [{"name": "relu1", "states": [{"summaries": data}]}]}
-    said = f"own={json.dumps(own)}\nwall_s=1 7.5\n"
+    runs = [{"name": f"relu1_{run}", "states": [{"summaries": data}]} for run in range(3)]
+    document = {"benchmarks": runs}
+    said = f"own={json.dumps(own)}\nwall_s=1 7.5\nwall_s=1 7.0\nwall_s=1 9.0\n"
 
     def run(*_: object, **__: object) -> Any:
         (tmp_path / "nvbench.json").write_text(json.dumps(document))
@@ -88,7 +94,7 @@ def test_a_process_prints_what_ours_found_before_nvbench_begins(
     monkeypatch.setattr(subprocess, "run", run)
     (answer,) = nvbench_peer.ask([1], tmp_path).values()
     assert (answer.wall_s, answer.median_s, answer.own.median_s) == (7.5, 4e-6, 4.1e-6)
-    said = "wall_s=1 7.5\n"
+    said = said.removesuffix("wall_s=1 9.0\n")
     with pytest.raises(RuntimeError, match="nvbench gave no answer"):
         nvbench_peer.ask([1], tmp_path)
 
@@ -99,12 +105,36 @@ def test_a_part_that_cannot_be_measured_says_why_and_reaches_nothing(
     def absent(*_: object) -> None:
         raise RuntimeError("nvbench gave no answer: No module named 'cuda.bench'")
 
-    monkeypatch.setattr(trust, "ask", absent)
+    monkeypatch.setattr(nvbench_peer, "ask", absent)
     facts = {"environment": {"gpu_model": "X", "driver": "1", "cuda": "13", "libraries": {}}}
     monkeypatch.setattr(trust, "facts", lambda: facts)
     assert trust.main(["agreement", "--out", str(tmp_path)]) == 1
     assert "No module named 'cuda.bench'" in capsys.readouterr().out
     assert "Not measured" in (tmp_path / "trust-x.md").read_text()
+
+
+def test_work_on_checks_is_what_the_device_did_outside_the_timed_part() -> None:
+    def event(name: str, kind: str, start: float, end: float) -> Any:
+        span = SimpleNamespace(start=start, end=end, elapsed_us=lambda: end - start)
+        return SimpleNamespace(name=name, device_type=SimpleNamespace(name=kind), time_range=span)
+
+    events = [
+        event("the timed part", "CPU", 100.0, 200.0),
+        event("the timed part", "CUDA", 90.0, 210.0),
+        event("aten::fill_", "CPU", 0.0, 50.0),
+        event("fill", "CUDA", 10.0, 13.0),
+        event("bw_spin", "CUDA", 20.0, 99.0),
+        event("relu", "CUDA", 150.0, 155.0),
+        event("compare", "CUDA", 300.0, 304.0),
+    ]
+    assert overhead.checking_s(events) == pytest.approx(7e-6)
+
+
+def test_a_chain_is_marked_only_while_it_is_looked_at() -> None:
+    usual = vars(chain)["time_workload"]
+    with overhead._marked():
+        assert vars(chain)["time_workload"] is not usual
+    assert vars(chain)["time_workload"] is usual
 
 
 def test_a_suite_must_pass_and_end_in_time() -> None:
