@@ -30,7 +30,9 @@ _LONGEST_HOLD_NS = 20_000_000
 """A launch that waits for the device would wait for ever behind a hold without an end."""
 _HOLD_BYTES = 64
 _LATE_SHARE = 0.05
-_TURN = 7
+_FIRST_LATE = 3
+"""A cold launch's host path is slow at first."""
+_TURN = 11
 """Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
 time each stream comes to all places, whose number is a power of two."""
 _CLOCK_NS = 20_000
@@ -123,8 +125,7 @@ class ColdRunner:
         self._launches = launches
         self._pairs = device.pairs
         self._hold = device.hold
-        self._holds = False
-        self._turn = 0
+        self._launched, self._late = 0, 0
         self._resets = True
         self._home = streams[0]
         self._streams = cycle(streams)
@@ -140,6 +141,11 @@ class ColdRunner:
                 launch()
                 self._device.synchronize()
 
+    @property
+    def _holds(self) -> bool:
+        """Whether the host has come too late so often that it has to hold the stream."""
+        return self._late > _FIRST_LATE + _LATE_SHARE * self._launched
+
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
         device, pairs = self._device, self._pairs.take(count)
@@ -151,8 +157,7 @@ class ColdRunner:
                 late += self._on_one_stream(pairs[first : first + _TURN], next(self._streams))
             device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
             device.synchronize()
-        if sum(late) > 1 + _LATE_SHARE * count:
-            self._holds = True
+        self._late += sum(late)
         times = self._pairs.seconds(count)
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
@@ -163,23 +168,29 @@ class ColdRunner:
     ) -> list[bool]:
         """Launch once for each pair; return which launches came too late."""
         self._device.turn_to(stream)
-        self._flush(stream)
-        last = len(pairs) - 1
-        return [self._launch(pair, stream, flush=i < last) for i, pair in enumerate(pairs)]
+        self._device.flush(stream)
+        if self._resets:
+            self._device.reset_persisting()
+        last, holds = len(pairs) - 1, self._holds
+        return [
+            self._launch(pair, stream, holds=holds, flush=index < last)
+            for index, pair in enumerate(pairs)
+        ]
 
     def _launch(
         self,
         pair: tuple[torch.cuda.Event, torch.cuda.Event],
         stream: torch.cuda.Stream,
         *,
+        holds: bool,
         flush: bool,
     ) -> bool:
         """Launch once while the stream is busy; return whether it was so for too short a time."""
         start, stop = pair
-        launch = self._launches[self._turn % len(self._launches)]
-        self._turn += 1
+        launch = self._launches[self._launched % len(self._launches)]
+        self._launched += 1
         try:
-            if self._holds:
+            if holds:
                 self._hold.enqueue(stream.cuda_stream)
             _record(start, stream)
             launch()
@@ -188,7 +199,7 @@ class ColdRunner:
                 self._device.flush(stream)
             is_late = bool(_query(start))
         finally:
-            if self._holds:
+            if holds:
                 self._hold.release()
         while not _query(stop):
             pass
@@ -196,15 +207,10 @@ class ColdRunner:
             self._device.reset_persisting()
         return is_late
 
-    def _flush(self, stream: torch.cuda.Stream) -> None:
-        self._device.flush(stream)
-        if self._resets:
-            self._device.reset_persisting()
-
     def rest(self, count: int) -> None:
         """Launch where the last `count` launches have not come to."""
         places = len(self._launches)
-        self._spread(self._launches[(self._turn + i) % places] for i in range(places - count))
+        self._spread(self._launches[(self._launched + i) % places] for i in range(places - count))
 
     def once(self) -> None:
         """Launch once on every buffer set; the streams take turns as in the timed region."""
