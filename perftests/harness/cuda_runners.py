@@ -47,7 +47,7 @@ _perf_counter = time.perf_counter
 
 
 class EventPairs:
-    """A pool of event pairs and the log in which spins note the clock.
+    """A pool of event pairs and the log, in the host's memory, in which spins note the clock.
 
     The log is made at its full size at once: nothing here allocates while something is timed.
     """
@@ -55,8 +55,9 @@ class EventPairs:
     def __init__(self, device: CudaDevice) -> None:
         self._pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self._elapsed: Callable[[int, int], float] = device.runtime.eventElapsedTime
-        words = _LOG_WORDS * LARGEST_BATCH
-        self._log = torch.zeros(words, dtype=torch.int64, device=device.device)
+        self._memory = device.cupy.cuda.alloc_pinned_memory(8 * _LOG_WORDS * LARGEST_BATCH)
+        self._log = np.frombuffer(self._memory, np.int64, _LOG_WORDS * LARGEST_BATCH)
+        self._log[:] = 0
 
     def take(self, count: int) -> list[tuple[torch.cuda.Event, torch.cuda.Event]]:
         """Return `count` pairs, at most the largest batch."""
@@ -72,13 +73,12 @@ class EventPairs:
 
     def log_address(self, index: int) -> int:
         """Return where the spin of one measurement writes its cycles and nanoseconds."""
-        return self._log.data_ptr() + 8 * _LOG_WORDS * index
+        return int(self._memory.ptr) + 8 * _LOG_WORDS * index
 
     def clock_hz(self, count: int) -> float | None:
         """Return cycles over time, pooled: the timer's coarse steps average out over a batch."""
-        host = self._log[: _LOG_WORDS * count].cpu()
-        spent = host.view(count, _LOG_WORDS).sum(dim=0).tolist()
-        return spent[0] / spent[1] * 1e9 if spent[1] > 0 else None
+        cycles, nanoseconds = self._log[: _LOG_WORDS * count].reshape(count, _LOG_WORDS).sum(axis=0)
+        return float(cycles / nanoseconds * 1e9) if nanoseconds > 0 else None
 
 
 class Hold:
@@ -153,9 +153,9 @@ class ColdRunner:
         self._resets = device.may_persist()
         device.synchronize()
         with device.on(self._home):
+            device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))  # ends before the flush does
             for first in range(0, count, _TURN):
                 late += self._on_one_stream(pairs[first : first + _TURN], next(self._streams))
-            device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
             device.synchronize()
         self._late += sum(late)
         times = self._pairs.seconds(count)

@@ -172,7 +172,7 @@ def test_each_launch_and_the_next_flush_are_enqueued_while_a_flush_lasts(
 ) -> None:
     scene = Scene(persists=False)
     batch = batch_of(scene, monkeypatch, 2)
-    assert scene.said == ["wait", "flush", *LAUNCH, "flush", *LAUNCH, "spin", "wait"]
+    assert scene.said == ["wait", "spin", "flush", *LAUNCH, "flush", *LAUNCH, "wait"]
     assert batch.seconds == [1e-3, 2e-3]
     assert batch.busy_s == 5e-3
     assert batch.sm_clock_hz == 1e9
@@ -187,7 +187,7 @@ def test_a_host_that_is_late_holds_the_stream_from_then_on(monkeypatch: pytest.M
     scene.said.clear()
     runner.batch(2)
     first, second = ["hold", *LAUNCH, "flush", "release"], ["hold", *LAUNCH, "release"]
-    assert scene.said == ["wait", "flush", *first, *second, "spin", "wait"]
+    assert scene.said == ["wait", "spin", "flush", *first, *second, "wait"]
 
 
 @pytest.mark.parametrize(("count", "late", "holds"), [(3, 3, False), (96, 7, False), (96, 8, True)])
