@@ -79,6 +79,15 @@ class CudaImplementation(Implementation):
             return str(error)
         return launch.missing()
 
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: ARG002 - overridden
+        """Compile and load the source, all dtypes at once."""
+        if device.type != "cuda":
+            host.library(self.source)
+            return
+        from kernels import launch
+
+        launch.module(self.source, launch.index_of(device))
+
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
         """Return the digest of the CUBIN that runs on a GPU; None where none does."""
         if device.type != "cuda" or self.unavailable(device, dtype):

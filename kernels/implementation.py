@@ -54,6 +54,9 @@ class Implementation(ABC):
         """Return the digest of the machine code that runs, or None where it is not ours to know."""
         return None
 
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: B027 - nothing to do
+        """Compile and load what a first call would, where that is ours; may raise BuildError."""
+
     def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - overridden
         """Return in one line why a call may allocate by design, None where it never does."""
         return None

@@ -26,6 +26,7 @@ from kernels.implementation import ROOT
 from kernels.inputs import make_inputs
 from kernels.registry import definition, implementations
 from kernels.tolerances import bound
+from perftests import ahead
 from perftests.harness.errors import SettingError, UnfitError
 from perftests.harness.session import choose_device
 from perftests.harness.workload import Inputs, Workload
@@ -161,6 +162,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(f"--bandwatch-device: {error}") from None
     tier = "quick" if settings.quick else "default"
     offer_budget(config, BUDGET_S[device.type, settings.quick] * len(settings.modes))
+    if not config.pluginmanager.hasplugin(ahead.NAME):
+        config.pluginmanager.register(ahead.CompileAhead(), ahead.NAME)
     found = problems(metafunc.module.KERNEL, device, tier=tier, modes=settings.modes)
     metafunc.parametrize("problem", [_parameter(problem) for problem in _runnable(found)])
 

@@ -182,6 +182,16 @@ class FusedCuda(TakesTransform, CudaImplementation):
         types = default_types(dtype)
         return options_of(self.variants(types), types)
 
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Compile and load what runs for the default transform."""
+        types = default_types(dtype)
+        if device.type != "cuda":
+            _library(SOURCE, host_options(self.variants(types), types))
+            return
+        from kernels import launch
+
+        launch.module(SOURCE, launch.index_of(device), self._module_options(dtype))
+
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
         """Return the digest of the CUBIN that runs for the default transform; None on a CPU."""
         if device.type != "cuda" or self.unavailable(device, dtype):

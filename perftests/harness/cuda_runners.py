@@ -35,7 +35,7 @@ _FIRST_LATE = 3
 _TURN = 11
 """Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
 time each stream comes to all places, whose number is a power of two."""
-_CLOCK_NS = 20_000
+_CLOCK_NS = 40_000
 _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2

@@ -110,7 +110,7 @@ class Scene:
         self.now = stream
 
     def spin(self, nanoseconds: int, log: int) -> None:
-        assert (nanoseconds, log) == (20_000, 0)
+        assert (nanoseconds, log) == (40_000, 0)
         self.said.append("spin")
 
     def take(self, count: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
