@@ -221,16 +221,22 @@ class _Chain:
         if self.bench.settings.energy:
             median_s = float(median(timed.sample.seconds))
             self._tried(lambda: measure_energy(self.found, self.bench, launches, median_s))
-        self._fresh(sets, timed.once)
+        self._fresh(sets, timed.once, timed.runner.rounds)
         timed.accept(self.found)
 
-    def _fresh(self, sets: BufferSets, run: Callable[[], object]) -> None:
-        """Load other values into the same addresses, run as timed, compare again."""
+    def _fresh(self, sets: BufferSets, run: Callable[[], object], rounds: int = 1) -> None:
+        """Load other values into the same addresses, run as timed, compare again, round by round.
+
+        Each round wants its outputs written anew: what another stream left there is gone.
+        """
         seed = self.bench.settings.seed + _FRESH_SEED
         self.truth = self.oracle.truth(self.workload, seed)
         sets.load(self.truth.values, POISON_NUMBER)
-        self._tried(run)
-        self._settle(Link.FRESH, sets, POISON_NUMBER)
+        for left in reversed(range(rounds)):
+            self._tried(run)
+            self._settle(Link.FRESH, sets, POISON_NUMBER)
+            if left:
+                sets.poison(POISON_NUMBER)
 
     def _settle(self, link: Link, sets: BufferSets, poison: int) -> None:
         """Wait for the device and hold every set against the reference and its guard zones."""

@@ -133,6 +133,7 @@ class _ColdRunner:
     """One launch a measurement, after a flush."""
 
     timer = "host_clock_cold"
+    rounds = 1
 
     def __init__(self, device: CpuDevice, launches: Sequence[Callable[[], object]]) -> None:
         self._device = device
@@ -162,6 +163,8 @@ class _ColdRunner:
 
 class _BackToBackRunner:
     """Many launches a measurement, without a flush, the buffers in turn."""
+
+    rounds = 1
 
     def __init__(self, mode: str, launches: Sequence[Callable[[], object]]) -> None:
         self.timer = f"host_clock_{mode}"

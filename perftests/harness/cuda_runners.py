@@ -36,6 +36,9 @@ _TURN = 11
 """Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
 time each stream comes to all places, whose number is a power of two."""
 _CLOCK_NS = 40_000
+_MOST_ROUNDS = 2
+"""Enough for twice as many streams as places; where a set is so large that it has fewer, comparing
+takes longer than timing."""
 _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2
@@ -128,6 +131,7 @@ class ColdRunner:
         self._launched, self._late = 0, 0
         self._resets = True
         self._home = streams[0]
+        self.rounds = min(_MOST_ROUNDS, -(-len(streams) // len(launches)))
         self._streams = cycle(streams)
         met = islice(cycle(launches), max(len(streams), len(launches)))
         self._spread(met)  # some libraries keep memory for each stream or address
@@ -224,6 +228,8 @@ class GraphRunner:
 
     With one buffer set the L2 stays warm (hot); with sets that exceed it, it does not (rotated).
     """
+
+    rounds = 1
 
     def __init__(
         self, device: CudaDevice, mode: str, launches: Sequence[Callable[[], object]]

@@ -48,6 +48,10 @@ class Runner(Protocol):
     def timer(self) -> str:
         """Name of the timer, as the record carries it."""
 
+    @property
+    def rounds(self) -> int:
+        """How often to call `once`, so that it has met the streams as well."""
+
     def batch(self, count: int) -> Batch:
         """Time `count` measurements and wait for them."""
 

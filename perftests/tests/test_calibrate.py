@@ -100,7 +100,7 @@ class Scripted(CpuDevice):
         took = self.took_s[len(self.given) - 1]
 
         class Steady:
-            timer, warm = "scripted", False
+            timer, rounds, warm = "scripted", 1, False
 
             def batch(self, count: int) -> Batch:
                 # the first is not warm yet, and one launch in five is held up

@@ -310,3 +310,19 @@ def test_fresh_inputs_meet_every_stream_that_was_timed(monkeypatch: pytest.Monke
     runner.once()
     assert [place for place, _ in seen] == list(range(16))
     assert {stream for _, stream in seen} == {f"s{index}" for index in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("places", "streams", "rounds", "met"),
+    [(16, 15, 1, 15), (8, 15, 2, 15), (5, 15, 2, 10), (1, 15, 2, 2), (8, 1, 1, 1)],
+)
+def test_rounds_over_the_places_meet_up_to_twice_as_many_streams(
+    places: int, streams: int, rounds: int, met: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, seen = turns(monkeypatch, places, streams)
+    assert runner.rounds == rounds
+    seen.clear()
+    for _ in range(runner.rounds):
+        runner.once()
+    assert len({stream for _, stream in seen}) == met
+    assert [place for place, _ in seen] == list(range(places)) * rounds

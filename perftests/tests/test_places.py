@@ -11,7 +11,7 @@ import torch
 from perftests.harness import buffers, chain, energy, timing
 from perftests.harness.arena import Arena
 from perftests.harness.chain import measure
-from perftests.harness.cpu import CpuDevice
+from perftests.harness.cpu import CpuDevice, _ColdRunner
 from perftests.harness.errors import Link, SettingError
 from perftests.harness.lock import DeviceLock
 from perftests.harness.record import Findings
@@ -126,6 +126,29 @@ def test_an_output_cached_at_all_places_but_the_first_is_refused() -> None:
             out.copy_(kept.setdefault(at, out.clone()))
 
     outcome = measure(relu_workload(Places(act), allocates="its cache"), session())
+    assert outcome.broken is not None
+    assert outcome.broken.link is Link.FRESH
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_kernel_that_is_idle_in_a_later_round_of_fresh_inputs_is_refused(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one would be that does nothing on some stream, where the round before wrote the output."""
+    usual, begun = _ColdRunner.once, []
+
+    def once(runner: _ColdRunner) -> None:
+        begun.append(1)
+        usual(runner)
+
+    def idle_at_last(inputs: Inputs, out: torch.Tensor) -> None:
+        if len(begun) != rounds:
+            workloads.relu_of_torch(inputs, out)
+
+    monkeypatch.setattr(_ColdRunner, "rounds", rounds)
+    monkeypatch.setattr(_ColdRunner, "once", once)
+    outcome = measure(relu_workload(idle_at_last), session())
+    assert len(begun) == rounds
     assert outcome.broken is not None
     assert outcome.broken.link is Link.FRESH
 

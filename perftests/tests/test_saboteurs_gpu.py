@@ -132,22 +132,26 @@ def test_a_sample_takes_its_launches_from_several_streams_and_places(
     assert (len(streams), len(places)) == (16, 16), "one more stream makes the first call"
 
 
-def test_fresh_inputs_meet_every_place_and_every_stream(quick_session: Session, gpu: str) -> None:
+@pytest.mark.parametrize(("n", "places"), [(5003, 16), (1 << 21, 8)])
+def test_fresh_inputs_meet_every_place_and_every_stream(
+    n: int, places: int, quick_session: Session, gpu: str
+) -> None:
     seen: list[tuple[int, int]] = []
 
     def noted(inputs: Inputs, out: torch.Tensor) -> None:
         seen.append((out.data_ptr(), torch.cuda.current_stream().cuda_stream))
         workloads.relu_of_torch(inputs, out)
 
-    assert measure(relu_workload(noted, device=gpu), quick_session).broken is None
+    assert measure(relu_workload(noted, n=n, device=gpu), quick_session).broken is None
     last = seen[-16:]
-    assert len({place for place, _ in last}) == 16
+    assert len({place for place, _ in last}) == places
     assert len({stream for _, stream in last}) == 15
 
 
+@pytest.mark.parametrize("n", [5003, 1 << 21])
 @pytest.mark.parametrize("which", [0, 5, 13])
 def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
-    which: int, quick_session: Session, gpu: str
+    which: int, n: int, quick_session: Session, gpu: str
 ) -> None:
     """A launch on another stream had left the right output there; its time is an empty launch's."""
     streams: list[int] = []
@@ -159,7 +163,7 @@ def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
         if streams.index(stream) != which + 2:  # two belong to the first links
             workloads.relu_of_torch(inputs, out)
 
-    outcome = measure(relu_workload(idle_on_one, device=gpu), quick_session)
+    outcome = measure(relu_workload(idle_on_one, n=n, device=gpu), quick_session)
     assert outcome.broken is not None
     assert outcome.broken.link in {Link.TIMED, Link.FRESH}
     assert outcome.seconds == []

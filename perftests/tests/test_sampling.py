@@ -20,6 +20,7 @@ class Scripted:
     late: int = 0
     counts: list[int] = field(default_factory=list)
     timer: str = "scripted"
+    rounds: int = 1
 
     def batch(self, count: int) -> Batch:
         turn = len(self.counts)

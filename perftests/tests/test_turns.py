@@ -16,6 +16,7 @@ class Steady:
     seconds: float
     log: list[str] = field(default_factory=list)
     timer: str = "none"
+    rounds: int = 1
 
     def batch(self, count: int) -> Batch:
         self.log.append(self.name)
