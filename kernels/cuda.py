@@ -1,7 +1,7 @@
 """Implementations from our own CUDA sources: a CUBIN on a GPU, the same source by g++ on a CPU."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -79,8 +79,12 @@ class CudaImplementation(Implementation):
             return str(error)
         return launch.missing()
 
+    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:  # noqa: ARG002 - overridden
+        """Return the source and the device: all dtypes are in one module."""
+        return self.source, device
+
     def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: ARG002 - overridden
-        """Compile and load the source, all dtypes at once."""
+        """Compile and load the source."""
         if device.type != "cuda":
             host.library(self.source)
             return

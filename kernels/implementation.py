@@ -1,7 +1,7 @@
 """One way to compute a kernel: what all of them share, and the plain torch ones."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,13 @@ class Implementation(ABC):
         """Return the digest of the machine code that runs, or None where it is not ours to know."""
         return None
 
-    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: B027 - nothing to do
-        """Compile and load what a first call would, where that is ours; may raise BuildError."""
+    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:  # noqa: ARG002 - overridden
+        """Return what `prepare` makes: equal where one module serves both; None if nothing is."""
+        return None
+
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Compile and load the module that a call needs; raise BuildError where that fails."""
+        raise NotImplementedError(f"{self!r} has no module to prepare")
 
     def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - overridden
         """Return in one line why a call may allocate by design, None where it never does."""

@@ -1,7 +1,7 @@
 """The CUDA implementations: one source, a kernel by name or, for cuda_vector, by problem."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -181,6 +181,13 @@ class FusedCuda(TakesTransform, CudaImplementation):
     def _module_options(self, dtype: torch.dtype) -> tuple[str, ...]:
         types = default_types(dtype)
         return options_of(self.variants(types), types)
+
+    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:
+        """Return the source with its options for the default transform, and the device."""
+        types = default_types(dtype)
+        if device.type == "cuda":
+            return SOURCE, self._module_options(dtype), device
+        return SOURCE, host_options(self.variants(types), types), device
 
     def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
         """Compile and load what runs for the default transform."""

@@ -36,9 +36,8 @@ _TURN = 11
 """Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
 time each stream comes to all places, whose number is a power of two."""
 _CLOCK_NS = 40_000
-_MOST_ROUNDS = 2
-"""Enough for twice as many streams as places; where a set is so large that it has fewer, comparing
-takes longer than timing."""
+MOST_ROUNDS = 2
+"""Rounds over all places in which fresh inputs meet the streams: each compares every buffer set."""
 _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2
@@ -128,10 +127,10 @@ class ColdRunner:
         self._launches = launches
         self._pairs = device.pairs
         self._hold = device.hold
-        self._launched, self._late = 0, 0
+        self._launched, self._late, self._holds = 0, 0, False
         self._resets = True
         self._home = streams[0]
-        self.rounds = min(_MOST_ROUNDS, -(-len(streams) // len(launches)))
+        self.rounds = -(-len(streams) // len(launches))
         self._streams = cycle(streams)
         met = islice(cycle(launches), max(len(streams), len(launches)))
         self._spread(met)  # some libraries keep memory for each stream or address
@@ -144,11 +143,6 @@ class ColdRunner:
                 self._device.turn_to(next(self._streams))
                 launch()
                 self._device.synchronize()
-
-    @property
-    def _holds(self) -> bool:
-        """Whether the host has come too late so often that it has to hold the stream."""
-        return self._late > _FIRST_LATE + _LATE_SHARE * self._launched
 
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
@@ -164,7 +158,6 @@ class ColdRunner:
                     device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
                 late += self._on_one_stream(pairs[first : first + _TURN], stream)
             device.synchronize()
-        self._late += sum(late)
         times = self._pairs.seconds(count)
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
@@ -173,15 +166,21 @@ class ColdRunner:
     def _on_one_stream(
         self, pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]], stream: torch.cuda.Stream
     ) -> list[bool]:
-        """Launch once for each pair on the current stream; return which came too late."""
-        self._device.flush(stream)
+        """Launch once for each pair on the current stream; return which came too late.
+
+        The last has no flush enqueued behind it that would give a start event time to show: it is
+        always held.
+        """
         if self._resets:
             self._device.reset_persisting()
-        last, holds = len(pairs) - 1, self._holds
-        return [
-            self._launch(pair, stream, holds=holds, flush=index < last)
-            for index, pair in enumerate(pairs)
-        ]
+        self._device.flush(stream)
+        *others, last = pairs
+        holds = self._holds
+        late = [self._launch(pair, stream, holds=holds, flush=True) for pair in others]
+        late.append(self._launch(last, stream, holds=True, flush=False))
+        self._late += sum(late)
+        self._holds = holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
+        return late
 
     def _launch(
         self,

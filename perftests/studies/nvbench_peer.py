@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from itertools import cycle
-from statistics import median
+from statistics import StatisticsError, median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def ask(sizes_mib: Sequence[int], folder: Path) -> dict[int, PeerAnswer]:
         raise RuntimeError(f"nvbench gave no answer: {' '.join(last)}")
     ours = {int(mib): OwnAnswer(**each) for mib, each in json.loads(own[0]).items()}
     theirs = json.loads(path.read_text())
-    return read(theirs, [(int(mib), float(s)) for mib, s in walls], ours)
+    try:
+        return read(theirs, [(int(mib), float(s)) for mib, s in walls], ours)
+    except (KeyError, StatisticsError) as error:
+        raise RuntimeError(f"nvbench's document lacks an answer: {error!r}") from error
 
 
 def read(
@@ -84,7 +87,8 @@ def read(
 ) -> dict[int, PeerAnswer]:
     """Return the answers in one of nvbench's JSON documents, benchmarks named relu<MiB>_<run>.
 
-    `walls_s` are sizes and wall times of the runs. Raises KeyError where a run has no median.
+    `walls_s` are sizes and wall times of the runs. Raises KeyError where a run has no
+    median, StatisticsError where a size has no run.
     """
     found = {}
     for mib, own in ours.items():

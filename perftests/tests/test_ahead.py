@@ -1,97 +1,164 @@
-"""Sources are compiled side by side before the first test; who fails is left to its test."""
+"""Modules are compiled side by side before the first test; who fails is left to its test."""
 
 from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
 
-from perftests import ahead
-from perftests.ahead import CompileAhead, compile_ahead
+from perftests.ahead import compile_ahead
 
 if TYPE_CHECKING:
-    from perftests.suite import Problem
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from perftests.ahead import Needed
+
+pytest_plugins = ["pytester"]
 
 CPU = torch.device("cpu")
+TESTS = """
+import pytest
+from perftests.suite import Problem, pytest_generate_tests
+
+KERNEL = "relu"
+
+def test_relu(problem: Problem, gpu_benchmark):
+    problem.run(gpu_benchmark)
+"""
+FOREIGN = """
+import pytest
+
+@pytest.mark.parametrize("problem", ["easy"])
+def test_foreign(problem):
+    assert problem == "easy"
+"""
+
+
+@dataclass
+class Here:
+    """A session whose lock notes whether it is held."""
+
+    held: bool = False
+    seen: list[bool] = field(default_factory=list)
+
+    def bench(self, device: torch.device) -> Any:
+        assert device == CPU
+        return SimpleNamespace(lock=self)
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        self.held = True
+        yield
+        self.held = False
 
 
 @dataclass
 class Implementation:
-    """Notes what was prepared, and in which thread."""
+    """Notes what was prepared; those of one `module` share it."""
 
     name: str
-    source_file: str
-    done: list[tuple[str, torch.dtype, int]]
-    absent: str | None = None
+    module: str | None
+    done: list[tuple[str, torch.dtype]]
+    here: Here
     barrier: threading.Barrier | None = None
     error: Exception | None = None
 
-    def unavailable(self, _device: torch.device, _dtype: torch.dtype) -> str | None:
-        return self.absent
+    def module_key(self, _device: torch.device, dtype: torch.dtype) -> object:
+        return self.module and (self.module, dtype)
 
-    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
-        assert device == CPU
+    def prepare(self, _device: torch.device, dtype: torch.dtype) -> None:
+        assert self.module is not None
+        assert self.here.held
         if self.error is not None:
             raise self.error
         if self.barrier is not None:
             self.barrier.wait(timeout=30)
-        self.done.append((self.name, dtype, threading.get_ident()))
+        self.done.append((self.name, dtype))
 
 
-def problem(implementation: Implementation, dtype: str = "float32") -> Problem:
-    case = SimpleNamespace(dtype=dtype, torch_dtype=getattr(torch, dtype))
-    return cast("Problem", SimpleNamespace(implementation=implementation, case=case, device=CPU))
+def needed(one: Implementation, dtype: torch.dtype = torch.float32) -> Needed:
+    return cast("Needed", (one, CPU, dtype))
 
 
-def test_each_implementation_and_dtype_is_prepared_once() -> None:
+def test_each_module_is_prepared_once_and_what_has_none_is_left_alone() -> None:
     done: list[Any] = []
-    one, two = Implementation("one", "a.cu", done), Implementation("two", "a.cu", done)
-    compile_ahead([problem(one), problem(one), problem(two), problem(one, "float16")])
-    assert [(name, dtype) for name, dtype, _ in done] == [
-        ("one", torch.float32),
-        ("two", torch.float32),
-        ("one", torch.float16),
-    ]
-    assert len({thread for *_, thread in done}) == 1, "two would compile the same source twice"
-
-
-def test_different_sources_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each waits for the other: one after the other they would never end."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    done: list[Any] = []
-    both = threading.Barrier(2)
+    here: Any = Here()
+    one, two, none = (
+        Implementation(name, module, done, here)
+        for name, module in (("one", "a"), ("two", "a"), ("none", None))
+    )
     compile_ahead(
-        [problem(Implementation(name, f"{name}.cu", done, barrier=both)) for name in ("a", "b")]
+        [needed(one), needed(one), needed(two), needed(one, torch.float16), needed(none)], here
     )
-    assert {name for name, *_ in done} == {"a", "b"}
+    assert len(done) == 2
+    assert {dtype for _, dtype in done} == {torch.float32, torch.float16}
 
 
-def test_what_cannot_run_is_not_compiled_and_what_fails_keeps_no_other_from_it() -> None:
+def test_without_a_module_no_device_is_opened() -> None:
+    session: Any = None
+    compile_ahead([needed(Implementation("none", None, [], Here()))], session)
+
+
+def test_modules_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits for the other: one after the other they would never end."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
     done: list[Any] = []
-    absent = Implementation("absent", "a.cu", done, absent="needs a GPU")
-    broken = Implementation("broken", "a.cu", done, error=RuntimeError("no such header"))
-    compile_ahead([problem(absent), problem(broken), problem(Implementation("good", "a.cu", done))])
-    assert [name for name, *_ in done] == ["good"]
+    here: Any = Here()
+    both = threading.Barrier(2)
+    compile_ahead([needed(Implementation(n, n, done, here, barrier=both)) for n in "ab"], here)
+    assert {name for name, _ in done} == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("collect_only", "workers", "prepared"), [(False, 1, 1), (True, 1, 0), (False, 2, 0)]
-)
-def test_only_the_tests_that_will_run_here_are_compiled_for(
-    collect_only: bool, workers: int, prepared: int, monkeypatch: pytest.MonkeyPatch
+def test_what_fails_keeps_no_other_from_it() -> None:
+    done: list[Any] = []
+    here: Any = Here()
+    broken = Implementation("broken", "a", done, here, error=RuntimeError("no such header"))
+    compile_ahead([needed(broken), needed(Implementation("good", "b", done, here))], here)
+    assert [name for name, _ in done] == ["good"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BANDWATCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def built(cache: Path) -> int:
+    return len([path for path in cache.glob("*.so") if path.name.startswith("relu-host")])
+
+
+def test_a_run_compiles_before_its_first_test_and_once(
+    pytester: pytest.Pytester, cache: Path
 ) -> None:
-    monkeypatch.setattr(ahead, "worker_count", lambda: workers)
-    done: list[Any] = []
-    ours = SimpleNamespace(params={"problem": problem(Implementation("one", "a.cu", done))})
-    others = [SimpleNamespace(), SimpleNamespace(callspec=SimpleNamespace(params={"x": 1}))]
-    items = [*others, SimpleNamespace(callspec=ours)]
-    config = SimpleNamespace(option=SimpleNamespace(collectonly=collect_only))
-    CompileAhead().pytest_collection_finish(
-        cast("pytest.Session", SimpleNamespace(items=items, config=config))
+    """Another test's parameter may have the same name."""
+    pytester.makepyfile(test_ours=TESTS, test_foreign=FOREIGN)
+    pytester.makeconftest(
+        "import os, pathlib\n"
+        "def pytest_runtest_setup(item):\n"
+        f"    found = list(pathlib.Path({str(cache)!r}).glob('relu-host*.so'))\n"
+        "    assert len(found) == 1\n"
     )
-    assert len(done) == prepared
+    flags = ("-p", "perftests.plugin", "-p", "no:tracker.pytest_plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*flags, "--bandwatch-device=cpu", "--bandwatch-quick")
+    outcomes = result.parseoutcomes()
+    assert "failed" not in outcomes
+    assert "errors" not in outcomes
+    assert outcomes["passed"] > 1
+    assert built(cache) == 1
+
+
+def test_nothing_is_compiled_for_tests_that_do_not_run(
+    pytester: pytest.Pytester, cache: Path
+) -> None:
+    pytester.makepyfile(test_ours=TESTS, test_broken="import nothing_of_that_name")
+    flags = ("-p", "perftests.plugin", "-p", "no:tracker.pytest_plugin", "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess(*flags, "--bandwatch-device=cpu", "test_ours.py", "--co")
+    pytester.runpytest_subprocess(*flags, "--bandwatch-device=cpu")
+    assert built(cache) == 0

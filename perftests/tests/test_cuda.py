@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager, nullcontext
+from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -153,10 +154,84 @@ def test_only_declared_allocations_keep_a_cold_runner_to_one_stream(
     monkeypatch.setattr(
         cuda, "ColdRunner", lambda _device, _launches, streams: given.append(streams)
     )
+    launches = [int] * 8
     with device.stream():
-        device.runner("cold", [])
-        device.runner("cold", [], streams=False)
+        device.runner("cold", launches)
+        device.runner("cold", launches, streams=False)
     assert given == [TURNS, (OWN,)]
+
+
+@pytest.mark.parametrize(("places", "streams"), [(1, 2), (2, 4), (8, 15), (16, 15)])
+def test_no_more_streams_are_timed_than_fresh_inputs_meet(
+    places: int, streams: int, device: Any, current: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(
+        cuda, "ColdRunner", lambda _device, _launches, streams: given.append(streams)
+    )
+    device._turns = tuple(f"t{index}" for index in range(15))
+    with device.stream():
+        device.runner("cold", [int] * places)
+    assert given == [device._turns[:streams]]
+
+
+class CupyStream:
+    """A stream as CuPy sees it, and the stack of those that are current."""
+
+    stack: list[int]
+
+    def __init__(self, ptr: int) -> None:
+        self.ptr = ptr
+
+    @classmethod
+    def from_external(cls, given: Any) -> CupyStream:
+        return cls(given.__cuda_stream__()[1])
+
+    def __enter__(self) -> None:
+        CupyStream.stack.append(self.ptr)
+
+    def __exit__(self, *_: object) -> None:
+        CupyStream.stack.pop()
+
+    def use(self) -> None:
+        CupyStream.stack[-1] = self.ptr
+
+
+def test_a_turn_is_on_one_stream_for_torch_and_cupy_and_ends_with_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torchs: list[Any] = ["before"]
+
+    @contextmanager
+    def entered(stream: Any) -> Iterator[None]:
+        torchs.append(stream)
+        try:
+            yield
+        finally:
+            torchs.pop()
+
+    def turned(stream: Any) -> None:
+        torchs[-1] = stream
+
+    monkeypatch.setattr(torch.cuda, "stream", entered)
+    monkeypatch.setattr(torch.cuda, "set_stream", turned)
+    monkeypatch.setattr(CupyStream, "stack", [0], raising=False)
+    made: Any = CudaDevice.__new__(CudaDevice)
+    made._seen_by_cupy, made.cupy = {}, SimpleNamespace(cuda=SimpleNamespace(Stream=CupyStream))
+    one, two = (SimpleNamespace(cuda_stream=handle) for handle in (11, 22))
+
+    def fails() -> None:
+        with made.on(one):
+            assert (torchs[-1], CupyStream.stack[-1]) == (one, 11)
+            for stream in (two, one, two):
+                made.turn_to(stream)
+                assert (torchs[-1], CupyStream.stack[-1]) == (stream, stream.cuda_stream)
+            raise RuntimeError("no such kernel")
+
+    with pytest.raises(RuntimeError, match="no such kernel"):
+        fails()
+    assert (torchs, CupyStream.stack) == (["before"], [0])
+    assert {handle: stream.ptr for handle, stream in made._seen_by_cupy.items()} == {11: 11, 22: 22}
 
 
 class Calls:
@@ -202,9 +277,17 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
         def __exit__(self, *_: object) -> None:
             """Nothing."""
 
+    handles = count(1)
+
+    def stream(*, non_blocking: bool) -> Any:
+        assert non_blocking, "the default stream would be waited for"
+        return SimpleNamespace(ptr=next(handles))
+
     cupy = SimpleNamespace(
         cuda=SimpleNamespace(
-            runtime=calls, Device=lambda _index: Entered(attributes={"ClockRate": 1_980_000})
+            runtime=calls,
+            Device=lambda _index: Entered(attributes={"ClockRate": 1_980_000}),
+            Stream=stream,
         )
     )
     fakes = {
@@ -212,7 +295,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
         "device_count": lambda: 2,
         "get_device_properties": lambda _index: SimpleNamespace(L2_cache_size=50 * MIB + 1),
         "device": lambda _index: nullcontext(),
-        "Stream": lambda _device: SimpleNamespace(cuda_stream=7),
+        "ExternalStream": lambda handle, _device: SimpleNamespace(cuda_stream=handle),
         "synchronize": lambda _device: None,
     }
     for name, fake in fakes.items():
@@ -222,6 +305,14 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(cuda, "DeviceKernels", lambda: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: None)
     return calls
+
+
+@pytest.mark.usefixtures("opened")
+def test_each_device_has_streams_that_are_nobody_elses() -> None:
+    """Torch has thirty-two, which it gives to everyone in turn."""
+    devices = [CudaDevice(0) for _ in range(3)]
+    handles = [s.cuda_stream for made in devices for s in (made._own, *made._turns)]
+    assert len(set(handles)) == 3 * 16
 
 
 def test_a_flush_writes_twice_the_cache_and_what_precedes_the_reset(opened: Calls) -> None:

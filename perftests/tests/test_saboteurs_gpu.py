@@ -169,6 +169,24 @@ def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
     assert outcome.seconds == []
 
 
+def test_work_on_a_side_stream_of_the_callers_is_refused_whatever_torch_gave_before(
+    quick_session: Session, gpu: str
+) -> None:
+    """Torch has thirty-two streams: one of them might have been the harness's own as well."""
+    mine = [torch.cuda.Stream() for _ in range(32)]
+    device = quick_session.bench(torch.device(gpu, 0)).device
+    ours = {stream.cuda_stream for stream in (device._own, *device._turns)}  # type: ignore[union-attr]
+    assert not ours & {stream.cuda_stream for stream in mine}
+    for stream in mine[::8]:
+
+        def aside(inputs: Inputs, out: torch.Tensor, side: torch.cuda.Stream = stream) -> None:
+            with torch.cuda.stream(side):
+                workloads.relu_of_torch(inputs, out)
+
+        outcome = measure(relu_workload(aside, n=1 << 20, device=gpu), quick_session)
+        refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
+
+
 def test_a_loop_shorter_than_the_places_is_compared_where_it_came_to(
     gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,9 @@ def test_a_process_prints_what_ours_found_before_nvbench_begins(
     monkeypatch.setattr(subprocess, "run", run)
     (answer,) = nvbench_peer.ask([1], tmp_path).values()
     assert (answer.wall_s, answer.median_s, answer.own.median_s) == (7.5, 4e-6, 4.1e-6)
+    document["benchmarks"] = [*runs[:2], {"name": "relu1_2", "states": [{"summaries": data[:1]}]}]
+    with pytest.raises(RuntimeError, match=r"lacks an answer: KeyError\('nv/cold/time/gpu/median'"):
+        nvbench_peer.ask([1], tmp_path)
     said = said.removesuffix("wall_s=1 9.0\n")
     with pytest.raises(RuntimeError, match="nvbench gave no answer"):
         nvbench_peer.ask([1], tmp_path)
