@@ -216,8 +216,9 @@ def _keep(scope: Scope, found: Found) -> None:
 
 
 _COMMON = (
-    f"fp32, {ELEMENTS} values; medians over fresh processes with code caches of their own, first "
-    "empty, then as that left them; imports run in several processes at once, the rest alone; "
+    f"fp32, {ELEMENTS} values; medians over as many fresh processes as `processes` says, with "
+    "code caches of their own, first empty, then as that left them; imports run in several "
+    "processes at once, the rest alone; "
     "`compile` is the time until machine code is there, compiled or found; `launch` is the rest; "
     "`in steady calls` is over the steady call of the same processes, in which processes differ"
 )

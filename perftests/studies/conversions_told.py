@@ -65,7 +65,7 @@ def _of_times(rows: Sequence[Row], mib: int) -> str:
         return f"At {mib} MiB no time was measured."
     told = " and ".join(f"{low:+.1%} to {high:+.1%} ({t})" for t, (low, high) in changes.items())
     most = max(abs(change) for pair in changes.values() for change in pair)
-    free = "the choice costs no time" if most <= _SAME else "the choice has a price"
+    free = "the choice costs no time" if most <= _SAME else "the choice matters"
     of_copy = [float(row["of copy"]) for row in ours if "of copy" in row]
     share = ""
     if of_copy:

@@ -127,9 +127,18 @@ def _kinds(copies: Sequence[Row]) -> list[str]:
         )
     for memory, row in by_memory.items():
         share = float(row["overlap"])
-        how = f"overlap by {share:.0%}" if share > 0 else "do not overlap"
-        told.append(f"Both directions at once {how} with {memory} memory at {largest} MiB.")
+        told.append(
+            f"Both directions at once {_hidden(share)} with {memory} memory at {largest} MiB."
+        )
     return told
+
+
+def _hidden(share: float) -> str:
+    if share <= 0:
+        return "do not overlap"
+    if share > 1:
+        return "overlap wholly, in less time than one alone (the host is unsteady),"
+    return f"overlap by {share:.0%}"
 
 
 def _gained(overlap: Sequence[Row]) -> str:

@@ -84,7 +84,8 @@ def _peers(points: Sequence[Row]) -> str:
         return ""
     names = ", ".join(dict.fromkeys(str(row["kernel"]) for row in low))
     worst, best = (f(float(row["of attainable"]) for row in low) for f in (min, max))
-    start = f" Torch is as near in {len(at)} of {len(theirs)} cases" if at else " Torch is not near"
+    count = f"{len(at) or 'none'} of {len(theirs)} cases"
+    start = f" Torch reaches {NEAR_ROOF:.0%} or more in {count}"
     return (
         f"{start}; where it passes over memory more than once, or has no vector kernel ({names}), "
         f"it gets {worst:.0%} to {best:.0%}."
@@ -113,9 +114,9 @@ def _model(traced: Sequence[Row], over: Sequence[Row]) -> str:
     ridge = float(measured["ridge"])
     reach = max((float(row["intensity"]) for row in straight), default=0.0)
     corner = min(traced, key=lambda row: abs(log(float(row["intensity"]) / ridge)))
-    where = f"holds to {FLAT:.0%} up to {reach:.3g} FLOP a byte" if straight else "holds nowhere"
-    text = f"The model's slope, bandwidth whatever the intensity, {where}"
-    text += f", of a measured ridge of {ridge:.3g}"
+    where = f"to {FLAT:.0%} up to {reach:.3g} FLOP a byte" if straight else "at no point measured"
+    text = f"The model's slope, bandwidth whatever the intensity, holds {where}"
+    text += f"; the measured ridge is at {ridge:.3g}"
     at = float(corner["intensity"])
     if not ridge / CORNER <= at <= ridge * CORNER:
         return f"{text}."

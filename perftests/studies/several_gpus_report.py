@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +135,7 @@ def _told_scattered(row: Row) -> str:
         f"{word} than on one device"
     )
     if "pays after" in row:
-        text += f"; it pays after {float(row['pays after']):.0f} such kernels on the shards"
+        text += f"; it pays after {ceil(float(row['pays after']))} such kernels on the shards"
     return f"{text}."
 
 

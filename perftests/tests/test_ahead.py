@@ -127,6 +127,7 @@ def test_what_fails_keeps_no_other_from_it() -> None:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BANDWATCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)  # where this runs in a worker
     return tmp_path / "cache"
 
 
@@ -152,6 +153,19 @@ def test_a_run_compiles_before_its_first_test_and_once(
     assert "errors" not in outcomes
     assert outcomes["passed"] > 1
     assert built(cache) == 1
+
+
+def test_parallel_workers_compile_as_they_come_to_it(
+    pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    pytester.makepyfile(test_ours=TESTS)
+    pytester.makeconftest(
+        "import pytest\ndef pytest_runtest_setup(item):\n    pytest.exit('enough')\n"
+    )
+    flags = ("-p", "perftests.plugin", "-p", "no:tracker.pytest_plugin", "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess(*flags, "--bandwatch-device=cpu", "--bandwatch-quick")
+    assert built(cache) == 0
 
 
 def test_nothing_is_compiled_for_tests_that_do_not_run(

@@ -140,7 +140,7 @@ def test_the_verdict_where_all_is_right_and_nothing_costs() -> None:
 def test_the_verdict_where_results_are_wrong_and_a_rounding_costs() -> None:
     text = verdict(results(wrong=3), timed(rn=1e-4, rd=1.5e-4))
     assert "12 of 1,600 results are wrong" in text
-    assert "the choice has a price: the others' times differ from rn's by +50.0% to +50.0%" in text
+    assert "the choice matters: the others' times differ from rn's by +50.0% to +50.0%" in text
 
 
 def test_the_verdict_without_anything() -> None:

@@ -9,7 +9,7 @@ import torch
 
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
-from perftests.studies import copies, movers
+from perftests.studies import copies, copies_report, movers
 from perftests.studies.copies_report import (
     BOTH,
     IN,
@@ -172,3 +172,11 @@ def test_on_a_gpu_pinned_copies_are_timed_both_ways_and_arrive(gpu: str) -> None
     assert {row["memory"] for row in rows} == {"pageable", "pinned"}
     assert all(row["right"] for row in rows)
     assert all(row["right"] for row in findings.sections[2].rows)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(-0.1, "do not overlap"), (0.88, "overlap by 88%"), (1.19, "overlap wholly, in less time")],
+)
+def test_no_more_than_all_of_a_direction_can_be_hidden(share: float, said: str) -> None:
+    assert copies_report._hidden(share).startswith(said)

@@ -41,7 +41,7 @@ def test_kernels_left_of_the_ridge_at_their_roof_hold_the_claim() -> None:
     assert "fused_transform float32, has 0.75, left of it" in text
     assert "reach 99% to 101%" in text
     assert "none below 90%. More than all of it is no error" in text
-    assert "holds to 95% up to 8 FLOP a byte, of a measured ridge of 12.5" in text
+    assert "holds to 95% up to 8 FLOP a byte; the measured ridge is at 12.5" in text
     assert "its corner is sharp: at 8 FLOP a byte, the measured point next to" in text
     assert "the ridge, 96% of the roof is reached." in text
     traced.append(step(16, 0.5))  # 32 of 50 TFLOP/s
@@ -56,7 +56,7 @@ def test_kernels_right_of_it_or_below_their_roof_are_named() -> None:
     assert "bound by memory does not hold here" in text
     assert "heavy float32, has 20, right of it" in text
     assert "below 90%: relu float32 50.0%" in text
-    assert "holds nowhere, of a measured ridge" in text
+    assert "holds at no point measured; the measured ridge is at" in text
 
 
 def test_torch_at_the_roof_and_in_several_passes_is_told_apart() -> None:
@@ -66,7 +66,7 @@ def test_torch_at_the_roof_and_in_several_passes_is_told_apart() -> None:
     ]
     points = [kernel(0.125, 0.99), *theirs]
     text = verdict(OVER, points, [], GPUS)
-    assert "Torch is as near in 1 of 2 cases" in text
+    assert "Torch reaches 90% or more in 1 of 2 cases" in text
     assert "(scale_relu), it gets 50% to 50%." in text
     assert shares(points).rows[0] == {
         "kernel": "relu", "dtype": "float32", "FLOP a byte": "0.125", "ours": 0.99, "torch": 0.98,
