@@ -28,6 +28,7 @@ from perftests.studies.frame import Findings, Scope, Study, missing
 from perftests.studies.kept import Timed, keep
 from perftests.studies.recording import ROOT
 from perftests.studies.tables import Section
+from tracker.last_words import telling_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -178,8 +179,9 @@ def _answer(child: _Child) -> FirstCall:
     except (subprocess.TimeoutExpired, BrokenPipeError) as error:
         raise RuntimeError(f"its process with the cache {child.state} hung: {error}") from error
     if process.returncode:
-        said = " ".join(err.strip().splitlines()[-1:]) or "nothing"
-        raise RuntimeError(f"its process with the cache {child.state} failed and said: {said}")
+        raise RuntimeError(
+            f"its process with the cache {child.state} failed and said: {telling_line(err)}"
+        )
     return FirstCall(**json.loads(out.strip().splitlines()[-1]))
 
 

@@ -17,6 +17,8 @@ from itertools import cycle
 from statistics import StatisticsError, median
 from typing import TYPE_CHECKING, Any
 
+from tracker.last_words import telling_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -72,8 +74,7 @@ def ask(sizes_mib: Sequence[int], folder: Path) -> dict[int, PeerAnswer]:
     own = [line.split("=", 1)[1] for line in done.stdout.splitlines() if line.startswith(_OWN_MARK)]
     whole = len(walls) == RUNS * len(sizes_mib) and len(own) == 1
     if done.returncode or not path.exists() or not whole:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise RuntimeError(f"nvbench gave no answer: {' '.join(last)}")
+        raise RuntimeError(f"nvbench gave no answer: {telling_line(done.stderr or done.stdout)}")
     ours = {int(mib): OwnAnswer(**each) for mib, each in json.loads(own[0]).items()}
     theirs = json.loads(path.read_text())
     try:

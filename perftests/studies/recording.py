@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracker.last_words import telling_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -124,9 +126,8 @@ def record(runs: Sequence[Mapping[str, Any]], store: str | None, root: Path = RO
         command, cwd=root, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise RuntimeError(
-            f"the results are not in the store: {' '.join(said) or 'the tracker said nothing'}; "
+            f"the results are not in the store: {telling_line(done.stderr or done.stdout)}; "
             f"they are kept; record them with: bandwatch record {' '.join(map(str, paths))}"
         )
     for path in paths:

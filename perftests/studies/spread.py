@@ -13,6 +13,7 @@ from statistics import median, stdev
 from typing import TYPE_CHECKING, TypeAlias
 
 from perftests.studies.tables import Row, Section
+from tracker.last_words import telling_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,7 @@ def _spread(values: Sequence[float]) -> float:
 def _answer(process: subprocess.Popen[str]) -> _Found:
     out, err = process.communicate("go\n", timeout=_TIMEOUT_S)
     if process.returncode:
-        raise RuntimeError(f"a process of the A/A study failed: {' '.join(err.splitlines()[-1:])}")
+        raise RuntimeError(f"a process of the A/A study failed: {telling_line(err)}")
     found: _Found = json.loads(out.strip().splitlines()[-1])
     return found
 
