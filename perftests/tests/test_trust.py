@@ -28,6 +28,7 @@ def test_a_spread_is_the_standard_deviation_over_processes_and_a_copy_can_share_
                 "plain_s": (100 + 3 * (s - 100)) * 1e-6,
                 "copy": 4e6 / s,
                 "cycles": 198e3,
+                "floor_s": s * 1e-6 - 97e-6 if s != 100.1 else 3.3e-6,
             }
         }
         for s in (100.0, 100.1, 99.9, 100.0)
@@ -38,6 +39,7 @@ def test_a_spread_is_the_standard_deviation_over_processes_and_a_copy_can_share_
     assert only["largest - smallest ns"] == pytest.approx(200)
     assert only["spread of the copy fraction"] == pytest.approx(0)
     assert only["spread in cycles"] == 0
+    assert only["spread less an empty launch"] == pytest.approx(0.1e-2)
     assert only["each process, ns"] == "+0 +100 -100 +0"
     assert only["reached"] is False
 
