@@ -79,34 +79,44 @@ class CudaImplementation(Implementation):
             return str(error)
         return launch.missing()
 
-    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:  # noqa: ARG002 - overridden
-        """Return the source and the device: all dtypes are in one module."""
-        return self.source, device
+    def _options(self, device: torch.device, dtype: torch.dtype) -> tuple[str, ...]:  # noqa: ARG002 - overridden
+        """Return what the module for a dtype is compiled with beyond the usual options.
 
-    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: ARG002 - overridden
-        """Compile and load the source."""
-        if device.type != "cuda":
-            host.library(self.source)
-            return
+        Here nothing: all dtypes are in one module.
+        """
+        return ()
+
+    def _module(self, device: torch.device, dtype: torch.dtype) -> Any:
+        """Return the `launch.Module` of a dtype on a GPU."""
         from kernels import launch
 
-        launch.module(self.source, launch.index_of(device))
+        return launch.module(self.source, launch.index_of(device), self._options(device, dtype))
+
+    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:
+        """Return the source, its options and the device."""
+        return self.source, self._options(device, dtype), device
+
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Compile and load the module."""
+        if device.type == "cuda":
+            self._module(device, dtype)
+        else:
+            host.library(self.source, self._options(device, dtype))
 
     def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
         """Return the digest of the CUBIN that runs on a GPU; None where none does."""
         if device.type != "cuda" or self.unavailable(device, dtype):
             return None
-        from kernels import launch
-
-        return launch.module(self.source, launch.index_of(device)).cubin.fingerprint
+        return str(self._module(device, dtype).cubin.fingerprint)
 
     def first_call(self, device: torch.device) -> dict[str, float | None]:
-        """Return what the first call cost in seconds: compiling (None when cached) and loading."""
+        """Return what the first call cost in seconds: compiling (None when cached) and loading.
+
+        Where each dtype has a module of its own, it is that of fp32.
+        """
         if device.type != "cuda":
             return {"compile_s": None, "load_s": None}
-        from kernels import launch
-
-        module = launch.module(self.source, launch.index_of(device))
+        module = self._module(device, torch.float32)
         return {"compile_s": module.cubin.compile_s, "load_s": module.load_s}
 
     def _function(

@@ -124,7 +124,11 @@ class Function:
         return call
 
 
-@cache
-def library(source: Path) -> Library:
+def library(source: Path, extra: Sequence[str] = ()) -> Library:
     """Return the loaded library of a source, built once a process."""
-    return Library(source)
+    return _library(source, tuple(extra))
+
+
+@cache
+def _library(source: Path, extra: tuple[str, ...]) -> Library:
+    return Library(source, extra)

@@ -164,7 +164,11 @@ def arch_of(device_index: int) -> str:
     return arch_for(torch.cuda.get_device_capability(device_index))
 
 
-@cache
 def module(source: Path, device_index: int, extra: Sequence[str] = ()) -> Module:
     """Return a source's module on a device: compiled once on disk, loaded once a process."""
+    return _module(source, device_index, tuple(extra))
+
+
+@cache
+def _module(source: Path, device_index: int, extra: tuple[str, ...]) -> Module:
     return Module(compile_cubin(source, arch_of(device_index), extra), device_index)

@@ -1,7 +1,7 @@
 """The CUDA implementations: one source, a kernel by name or, for cuda_vector, by problem."""
 
 import struct
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +30,6 @@ MAX_BLOCKS = 2**31 - 1
 CPU = -1  # as a device's index
 Choice = Callable[[Types, Rows], Variant]
 Variants = tuple[Variant, ...]
-_library = cache(host.Library)
 
 
 class Plan(NamedTuple):
@@ -60,7 +59,8 @@ def function_of(
     """
     layout = f"PP{size}s"
     if device_index == CPU:
-        return _library(SOURCE, host_options(compiled, types)).function(name, layout, threads)
+        library = host.library(SOURCE, host_options(compiled, types))
+        return library.function(name, layout, threads)
     from kernels import launch
 
     module = launch.module(SOURCE, device_index, options_of(compiled, types))
@@ -178,45 +178,10 @@ class FusedCuda(TakesTransform, CudaImplementation):
         """Return the compute capability without which none of the variants runs."""
         return min(LEAST.get(v.kernel, (0, 0)) for v in self.variants(default_types(dtype)))
 
-    def _module_options(self, dtype: torch.dtype) -> tuple[str, ...]:
+    def _options(self, device: torch.device, dtype: torch.dtype) -> tuple[str, ...]:
+        """Return those of the default transform."""
         types = default_types(dtype)
-        return options_of(self.variants(types), types)
-
-    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:
-        """Return the source with its options for the default transform, and the device."""
-        types = default_types(dtype)
-        if device.type == "cuda":
-            return SOURCE, self._module_options(dtype), device
-        return SOURCE, host_options(self.variants(types), types), device
-
-    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Compile and load what runs for the default transform."""
-        types = default_types(dtype)
-        if device.type != "cuda":
-            _library(SOURCE, host_options(self.variants(types), types))
-            return
-        from kernels import launch
-
-        launch.module(SOURCE, launch.index_of(device), self._module_options(dtype))
-
-    def fingerprint(self, device: torch.device, dtype: torch.dtype) -> str | None:
-        """Return the digest of the CUBIN that runs for the default transform; None on a CPU."""
-        if device.type != "cuda" or self.unavailable(device, dtype):
-            return None
-        from kernels import launch
-
-        module = launch.module(SOURCE, launch.index_of(device), self._module_options(dtype))
-        return module.cubin.fingerprint
-
-    def first_call(self, device: torch.device) -> dict[str, float | None]:
-        """Return what compiling (None when cached) and loading cost in seconds, for fp32."""
-        if device.type != "cuda":
-            return {"compile_s": None, "load_s": None}
-        from kernels import launch
-
-        options = self._module_options(torch.float32)
-        module = launch.module(SOURCE, launch.index_of(device), options)
-        return {"compile_s": module.cubin.compile_s, "load_s": module.load_s}
+        return (options_of if device.type == "cuda" else host_options)(self.variants(types), types)
 
     def __call__(self, *inputs: Any, out: Any = None, **parameters: Any) -> Any:
         """Compute the kernel and return `out`, or a new tensor of the input's kind.

@@ -181,15 +181,10 @@ def _constants(form: Form) -> bytes:
 
 
 @cache
-def _library(options: tuple[str, ...]) -> host.Library:
-    return host.Library(SOURCE, options)
-
-
-@cache
 def _function(form: Form, device_index: int, size: int) -> Function:
     layout = f"PPq{struct.calcsize('f') * (size // 4)}s"
     if device_index < 0:
-        return _library(form.options).function(form.kernel, layout, THREADS)
+        return host.library(SOURCE, form.options).function(form.kernel, layout, THREADS)
     from kernels import launch
 
     module = launch.module(SOURCE, device_index, form.options)
