@@ -48,10 +48,10 @@ class CompileAhead:
 
 def _needed(item: pytest.Item) -> Needed | None:
     """Return what a test of the suite launches; None for any other test."""
-    from perftests.suite import Problem
+    from perftests.suite import problem_of
 
-    problem = getattr(item, "callspec", None) and item.callspec.params.get("problem")  # type: ignore[attr-defined]
-    if not isinstance(problem, Problem) or item.get_closest_marker("skip"):
+    problem = problem_of(item)
+    if problem is None or item.get_closest_marker("skip"):
         return None
     return problem.implementation, problem.device, problem.case.torch_dtype
 

@@ -81,6 +81,13 @@ class Problem:
         gpu_benchmark(workload(self.implementation, self.case, self.device), mode=self.mode)
 
 
+def problem_of(item: pytest.Item) -> Problem | None:
+    """Return the problem of one of the suite's tests; None for any other test."""
+    callspec = getattr(item, "callspec", None)
+    problem = callspec.params.get("problem") if callspec else None
+    return problem if isinstance(problem, Problem) else None
+
+
 def workload(implementation: Implementation, case: Case, device: torch.device) -> Workload:
     """Return the workload of an implementation at a case, with its small form."""
     meaning = definition(case.kernel)

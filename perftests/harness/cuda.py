@@ -116,14 +116,16 @@ class CudaDevice:
         torch.cuda.set_stream(stream)
         self._cupy_stream(stream).use()
 
-    def streams(self) -> tuple[torch.cuda.Stream, ...]:
+    def streams(self, places: int = _SMALL_PLACES) -> tuple[torch.cuda.Stream, ...]:
         """Return the streams whose turn it is to launch: several of ours, or the caller's alone.
+
+        No more than fresh inputs meet in their rounds over so many places.
 
         A stream has a place on the device, as a buffer has, and each is up to 0.1 us faster or
         slower than the next for as long as the process lives.
         """
         current = torch.cuda.current_stream(self.device)
-        return self._turns if current == self._own else (current,)
+        return self._turns[: MOST_ROUNDS * places] if current == self._own else (current,)
 
     def _cupy_stream(self, stream: torch.cuda.Stream) -> Any:
         """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
@@ -223,9 +225,9 @@ class CudaDevice:
         `streams` says whether cold launches may take turns on several.
         """
         if mode == "cold":
-            met = self.streams()[: MOST_ROUNDS * len(launches)]
             current = torch.cuda.current_stream(self.device)
-            return ColdRunner(self, launches, met if streams else (current,))
+            met = self.streams(len(launches)) if streams else (current,)
+            return ColdRunner(self, launches, met)
         return GraphRunner(self, mode, launches)
 
     def sets_needed(self, mode: str, set_bytes: int) -> int:

@@ -7,7 +7,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from perftests.harness import chain
-from perftests.harness.cuda_runners import MOST_ROUNDS
 from perftests.studies.tables import Row, Section
 from perftests.studies.timed import measured, new_session
 
@@ -71,7 +70,7 @@ def _untimed_s(session: Session, mib: int) -> float:
     device: Any = session.bench(torch.device("cuda", 0)).device
     with device.stream():
         places = device.sets_needed("cold", 2 * mib << 20)
-        launches = max(places, min(len(device.streams()), MOST_ROUNDS * places))
+        launches = max(places, len(device.streams(places)))
     return float(launches * median(measured(session, mib).seconds))
 
 

@@ -62,8 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _bytes(item: pytest.Item) -> int:
-    callspec = getattr(item, "callspec", None)
-    problem = callspec.params.get("problem") if callspec else None
+    problem = suite.problem_of(item)
     return cost(problem.case).bytes_moved if problem else 0
 
 

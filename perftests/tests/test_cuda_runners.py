@@ -230,7 +230,7 @@ class SlowHost(Scene):
 
     def __init__(self, host_us: float) -> None:
         super().__init__(persists=False)
-        self.host_us, self.held, self.changes, self.counted = host_us, False, 0, 0
+        self.host_us, self.held, self.counted = host_us, False, 0
 
     def enqueue(self, _stream: int) -> None:
         self.held = True
