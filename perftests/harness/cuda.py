@@ -7,7 +7,7 @@ kernel that ignores the current stream cannot hide behind implicit ordering.
 from __future__ import annotations
 
 import ctypes
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -17,6 +17,7 @@ import torch
 
 from perftests.harness.arena import Arena
 from perftests.harness.buffers import POISON_NAN
+from perftests.harness.contexts import DRIVER, context_streams
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import (
     MOST_ROUNDS,
@@ -39,9 +40,14 @@ _ORDER_HOLD_NS = 300_000
 _FLUSHES_TIMED = 8
 _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
-_STREAMS = 15
-_PLACES, _SMALL_PLACES = 8, 16
-_SMALL_SET_BYTES = 8 << 20
+_STREAMS = 63
+"""Odd, as the launches in a turn are, while places are a power of two: all come together."""
+_CONTEXTS_SHARE, _CONTEXT_BYTES = 1 / 64, 6 << 20
+"""Share of the device's memory that contexts take at most, and what one takes on an H200."""
+_LEAST_CONTEXTS = 7
+_LEAST_PLACES, _MOST_PLACES = 8, 32
+_PLACES_BYTES = 512 << 20
+"""What the buffer sets of a cold sample take where more of them or fewer are possible."""
 _PLACES_SHARE = 1 / 32
 """Share of the device's memory that the buffer sets of a cold sample take at most."""
 
@@ -79,18 +85,26 @@ class CudaDevice:
         self.flush_bytes = ceil(_FLUSHED_CACHES * self.cache_bytes / (1 << 20)) << 20
         self._seen_by_cupy: dict[int, Any] = {}
         with torch.cuda.device(self.device), self.cupy.cuda.Device(index):
-            self._own, *turns = (self._new_stream() for _ in range(1 + _STREAMS))
-            self._turns = tuple(turns)
+            self._own, self._other = self._new_stream(), self._new_stream()
             self._flush_buffer = torch.ones(self.flush_bytes, dtype=torch.uint8, device=self.device)
             self.kernels = DeviceKernels()
             torch.cuda.synchronize(self.device)
-        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._driver = ctypes.CDLL(DRIVER)
 
     def _new_stream(self) -> torch.cuda.Stream:
         """Return a stream that is nobody else's: torch gives its thirty-two out again and again."""
         made = self.cupy.cuda.Stream(non_blocking=True)
         self._seen_by_cupy[made.ptr] = made
         return torch.cuda.ExternalStream(made.ptr, self.device)
+
+    @cached_property
+    def _turns(self) -> tuple[torch.cuda.Stream, ...]:
+        """Streams of as many contexts as the memory allows, else of the primary one."""
+        room = int(_CONTEXTS_SHARE * self.properties.total_memory / _CONTEXT_BYTES)
+        handles = context_streams(self.device.index, min(_STREAMS, room))
+        if len(handles) < _LEAST_CONTEXTS:
+            return tuple(self._new_stream() for _ in range(_STREAMS))
+        return tuple(torch.cuda.ExternalStream(handle, self.device) for handle in handles)
 
     @contextmanager
     def stream(self) -> Iterator[torch.cuda.Stream]:
@@ -116,16 +130,22 @@ class CudaDevice:
         torch.cuda.set_stream(stream)
         self._cupy_stream(stream).use()
 
-    def streams(self, places: int = _SMALL_PLACES) -> tuple[torch.cuda.Stream, ...]:
+    def streams(self, places: int = _MOST_PLACES) -> tuple[torch.cuda.Stream, ...]:
         """Return the streams whose turn it is to launch: several of ours, or the caller's alone.
 
-        No more than fresh inputs meet in their rounds over so many places.
+        No more than fresh inputs meet in their rounds over so many places, and an odd number.
 
-        A stream has a place on the device, as a buffer has, and each is up to 0.1 us faster or
-        slower than the next for as long as the process lives.
+        A stream and its context have a place on the device, as a buffer has, and each is up to
+        0.1 us faster or slower than the next for as long as the process lives.
         """
-        current = torch.cuda.current_stream(self.device)
-        return self._turns[: MOST_ROUNDS * places] if current == self._own else (current,)
+        if not self._is_ours():
+            return (torch.cuda.current_stream(self.device),)
+        most = min(len(self._turns), MOST_ROUNDS * places)
+        return self._turns[: most - 1 + most % 2]
+
+    def _is_ours(self) -> bool:
+        """Whether the launch stream is the harness's own, not the caller's."""
+        return bool(torch.cuda.current_stream(self.device) == self._own)
 
     def _cupy_stream(self, stream: torch.cuda.Stream) -> Any:
         """Return torch's stream as CuPy sees it, by the way that this CuPy offers."""
@@ -201,7 +221,7 @@ class CudaDevice:
         """
         seen = torch.empty_like(buffers.output_tensor)
         self.synchronize()
-        with self.on(self.streams()[-1]):
+        with self.on(self._other) if self._is_ours() else nullcontext():
             self.kernels.spin(_ORDER_HOLD_NS)
             buffers.output.poison(POISON_NAN)
             launch()
@@ -240,7 +260,9 @@ class CudaDevice:
             return 5 * self.cache_bytes // set_bytes + 2
         if mode != "cold":
             return 1
-        places = _SMALL_PLACES if set_bytes <= _SMALL_SET_BYTES else _PLACES
+        places = _LEAST_PLACES
+        while places < _MOST_PLACES and 2 * places * set_bytes <= _PLACES_BYTES:
+            places *= 2
         return max(1, min(places, self.arena.size // 2 // set_bytes))
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
@@ -42,8 +42,10 @@ _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2
 _Event = torch.cuda.Event
+_Pair: TypeAlias = "tuple[torch.cuda.Event, torch.cuda.Event]"
 _record: Callable[..., None] = _Event.record
 _query: Callable[..., bool] = _Event.query
+_wait: Callable[..., None] = torch.cuda.Stream.wait_event
 _perf_counter = time.perf_counter
 """Bound when the harness is imported, before measured code could replace them."""
 
@@ -55,13 +57,13 @@ class EventPairs:
     """
 
     def __init__(self, device: CudaDevice) -> None:
-        self._pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+        self._pairs: list[_Pair] = []
         self._elapsed: Callable[[int, int], float] = device.runtime.eventElapsedTime
         self._memory = device.cupy.cuda.alloc_pinned_memory(8 * _LOG_WORDS * LARGEST_BATCH)
         self._log = np.frombuffer(self._memory, np.int64, _LOG_WORDS * LARGEST_BATCH)
         self._log[:] = 0
 
-    def take(self, count: int) -> list[tuple[torch.cuda.Event, torch.cuda.Event]]:
+    def take(self, count: int) -> list[_Pair]:
         """Return `count` pairs, at most the largest batch."""
         while len(self._pairs) < count:
             pair = _Event(enable_timing=True), _Event(enable_timing=True)
@@ -147,52 +149,47 @@ class ColdRunner:
     def batch(self, count: int) -> Batch:
         """Time `count` launches, one after the other, and wait for them."""
         device, pairs = self._device, self._pairs.take(count)
-        late: list[bool] = []
         self._resets = device.may_persist()
         device.synchronize()
         with device.on(self._home):
-            for first in range(0, count, _TURN):
-                stream = next(self._streams)
-                device.turn_to(stream)
-                if first == 0:  # before the flush: beside it the timer's steps come unevenly
-                    device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
-                late += self._on_one_stream(pairs[first : first + _TURN], stream)
+            late = self._in_turns(pairs)
             device.synchronize()
         times = self._pairs.seconds(count)
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
         return Batch(good, self._pairs.clock_hz(1), sum(late), busy)
 
-    def _on_one_stream(
-        self, pairs: Sequence[tuple[torch.cuda.Event, torch.cuda.Event]], stream: torch.cuda.Stream
-    ) -> list[bool]:
-        """Launch once for each pair on the current stream; return which came too late.
-
-        The last has no flush enqueued behind it that would give a start event time to show: it is
-        always held.
-        """
+    def _in_turns(self, pairs: Sequence[_Pair]) -> list[bool]:
+        """Launch once for each pair; return which came too late."""
+        device, late = self._device, []
+        stream = next(self._streams)
+        device.turn_to(stream)
+        # before the flush: beside it the timer's steps come unevenly
+        device.kernels.spin(_CLOCK_NS, self._pairs.log_address(0))
         if self._resets:
-            self._device.reset_persisting()
-        self._device.flush(stream)
+            device.reset_persisting()
+        device.flush(stream)
         *others, last = pairs
-        holds = self._holds
-        late = [self._launch(pair, stream, holds=holds, flush=True) for pair in others]
-        late.append(self._launch(last, stream, holds=True, flush=False))
-        self._late += sum(late)
-        self._holds = holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
+        for done, pair in enumerate(others, 1):
+            following = next(self._streams) if done % _TURN == 0 else stream
+            late.append(self._launch(pair, stream, following))
+            if following is not stream:
+                device.turn_to(following)
+                stream = following
+        late.append(self._launch(last, stream, None))
         return late
 
     def _launch(
-        self,
-        pair: tuple[torch.cuda.Event, torch.cuda.Event],
-        stream: torch.cuda.Stream,
-        *,
-        holds: bool,
-        flush: bool,
+        self, pair: _Pair, stream: torch.cuda.Stream, following: torch.cuda.Stream | None
     ) -> bool:
-        """Launch once while the stream is busy; return whether it was so for too short a time."""
+        """Launch once while the stream is busy; return whether it was so for too short a time.
+
+        The next flush is enqueued behind it, on the stream of the following launch. The last launch
+        has none, which would give its start event time to show: it is always held.
+        """
         start, stop = pair
         launch = self._launches[self._launched % len(self._launches)]
+        holds = self._holds or following is None
         self._launched += 1
         try:
             if holds:
@@ -200,16 +197,20 @@ class ColdRunner:
             _record(start, stream)
             launch()
             _record(stop, stream)
-            if flush:
-                self._device.flush(stream)
+            if following is not None:
+                if following is not stream:
+                    _wait(following, stop)
+                self._device.flush(following)
             is_late = bool(_query(start))
         finally:
             if holds:
                 self._hold.release()
         while not _query(stop):
             pass
-        if flush and self._resets:  # the next flush has just begun
+        if following is not None and self._resets:  # the next flush has just begun
             self._device.reset_persisting()
+        self._late += is_late
+        self._holds = self._holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
         return is_late
 
     def rest(self, count: int) -> None:

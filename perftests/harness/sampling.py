@@ -18,7 +18,7 @@ from perftests.harness.stop import Stopper, StopRule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BATCH_SECONDS = 0.006
+_BATCH_SECONDS = 0.009
 """Length of a batch: long against one synchronisation, short against the caps."""
 _FIRST_BATCH = 8
 LARGEST_BATCH = 192

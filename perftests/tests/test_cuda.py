@@ -6,7 +6,7 @@ import ctypes
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 GIB = 1 << 30
-OWN, TURNS, YOURS, DEFAULT = "own", ("t0", "t1", "t2"), "yours", "default"
+OWN, OTHER, YOURS, DEFAULT = "own", "other", "yours", "default"
+TURNS = ("t0", "t1", "t2")
 
 
 @pytest.fixture
@@ -44,9 +45,11 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("mode", "set_bytes", "sets"),
     [
-        ("cold", 1, 16),
-        ("cold", 8 * MIB, 16),
-        ("cold", 8 * MIB + 1, 8),
+        ("cold", 1, 32),
+        ("cold", 16 * MIB, 32),
+        ("cold", 16 * MIB + 1, 16),
+        ("cold", 32 * MIB, 16),
+        ("cold", 32 * MIB + 1, 8),
         ("cold", GIB // 2, 8),
         ("cold", GIB, 4),
         ("cold", 3 * GIB, 1),
@@ -88,7 +91,7 @@ def current(device: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(torch.cuda, "device", lambda _index: nullcontext())
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _device=None: None)
     device.cupy = SimpleNamespace(cuda=SimpleNamespace(Device=lambda _index: nullcontext()))
-    device._own, device._turns = OWN, TURNS
+    device._own, device._other, device._turns = OWN, OTHER, TURNS
     monkeypatch.setattr(CudaDevice, "_cupy_stream", lambda _self, _stream: nullcontext())
     return stack
 
@@ -130,7 +133,7 @@ def test_the_order_is_looked_at_on_another_stream_than_that_of_the_first_call(
     device.kernels = SimpleNamespace(spin=lambda _ns: said.append(("hold", current[-1])))
     with device.stream():
         seen = device.ordered(lambda: said.append(("launch", current[-1])), buffers)
-    assert said == [("hold", "t2"), ("poison", "t2"), ("launch", "t2")]
+    assert said == [("hold", OTHER), ("poison", OTHER), ("launch", OTHER)]
     assert torch.equal(seen, torch.ones(3))
     assert seen.data_ptr() != buffers.output_tensor.data_ptr()
 
@@ -161,7 +164,7 @@ def test_only_declared_allocations_keep_a_cold_runner_to_one_stream(
     assert given == [TURNS, (OWN,)]
 
 
-@pytest.mark.parametrize(("places", "streams"), [(1, 2), (2, 4), (8, 15), (16, 15)])
+@pytest.mark.parametrize(("places", "streams"), [(1, 1), (2, 3), (8, 15), (16, 31), (32, 63)])
 def test_no_more_streams_are_timed_than_fresh_inputs_meet(
     places: int, streams: int, device: Any, current: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +172,7 @@ def test_no_more_streams_are_timed_than_fresh_inputs_meet(
     monkeypatch.setattr(
         cuda, "ColdRunner", lambda _device, _launches, streams: given.append(streams)
     )
-    device._turns = tuple(f"t{index}" for index in range(15))
+    device._turns = tuple(f"t{index}" for index in range(cuda._STREAMS))
     with device.stream():
         device.runner("cold", [int] * places)
     assert given == [device._turns[:streams]]
@@ -293,7 +296,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
     fakes = {
         "is_available": lambda: True,
         "device_count": lambda: 2,
-        "get_device_properties": lambda _index: SimpleNamespace(L2_cache_size=50 * MIB + 1),
+        "get_device_properties": lambda _index: SimpleNamespace(
+            L2_cache_size=50 * MIB + 1, total_memory=128 * GIB
+        ),
         "device": lambda _index: nullcontext(),
         "ExternalStream": lambda handle, _device: SimpleNamespace(cuda_stream=handle),
         "synchronize": lambda _device: None,
@@ -304,6 +309,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(cuda, "import_cupy", lambda: cupy)
     monkeypatch.setattr(cuda, "DeviceKernels", lambda: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: None)
+    monkeypatch.setattr(cuda, "context_streams", lambda _index, _count: ())
     return calls
 
 
@@ -311,8 +317,40 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
 def test_each_device_has_streams_that_are_nobody_elses() -> None:
     """Torch has thirty-two, which it gives to everyone in turn."""
     devices = [CudaDevice(0) for _ in range(3)]
-    handles = [s.cuda_stream for made in devices for s in (made._own, *made._turns)]
-    assert len(set(handles)) == 3 * 16
+    handles = [s.cuda_stream for made in devices for s in (made._own, made._other, *made._turns)]
+    assert len(set(handles)) == 3 * (2 + cuda._STREAMS)
+
+
+@pytest.mark.usefixtures("opened")
+@pytest.mark.parametrize(
+    ("memory", "given", "asked", "used"),
+    [
+        (128 * GIB, 63, 63, 63),
+        (128 * GIB, 40, 63, 39),
+        (8 * GIB, 63, 21, 21),
+        (128 * GIB, 6, 63, 0),
+        (GIB, 63, 2, 0),
+        (128 * GIB, 0, 63, 0),
+    ],
+)
+def test_streams_are_of_contexts_where_the_device_gives_some_and_has_the_memory(
+    memory: int, given: int, asked: int, used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[int] = []
+
+    def streams(_index: int, count: int) -> range:
+        wanted.append(count)
+        return range(1000, 1000 + min(count, given))
+
+    monkeypatch.setattr(cuda, "context_streams", streams)
+    made = CudaDevice(0)
+    assert wanted == [], "only what times has them made"
+    made.properties = cast("Any", SimpleNamespace(total_memory=memory))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: made._own)
+    taken = [stream.cuda_stream for stream in made.streams()]
+    assert wanted == [asked]
+    assert len(set(taken)) == (used or cuda._STREAMS)
+    assert all((handle >= 1000) == bool(used) for handle in taken)
 
 
 def test_a_flush_writes_twice_the_cache_and_what_precedes_the_reset(opened: Calls) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
@@ -155,6 +156,7 @@ def runner_of(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> ColdRunner:
     fake_cuda.install(monkeypatch)
     monkeypatch.setattr(cuda_runners, "_record", lambda event, _: scene.said.append(event[0]))
     monkeypatch.setattr(cuda_runners, "_query", query)
+    monkeypatch.setattr(cuda_runners, "_wait", lambda stream, _: scene.said.append(stream.name))
     runner = ColdRunner(cast("CudaDevice", scene), [scene.launch], [cast("Any", Named("one"))])
     scene.said.clear()
     return runner
@@ -170,7 +172,7 @@ LAUNCH = ["start", "launch", "stop"]
 def test_each_launch_and_the_next_flush_are_enqueued_while_a_flush_lasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last of a turn has no flush behind it and is held."""
+    """The last of a batch has no flush behind it and is held."""
     scene = Scene(persists=False)
     batch = batch_of(scene, monkeypatch, 2)
     last = ["hold", *LAUNCH, "release"]
@@ -194,7 +196,7 @@ def test_a_host_that_is_late_holds_the_stream_from_then_on(monkeypatch: pytest.M
     scene = Scene(persists=False, late=frozenset(range(192)))
     runner = runner_of(scene, monkeypatch)
     assert runner.batch(22).late == 22
-    assert holds(scene) == [False] * 10 + [True] * 12, "from the second turn on"
+    assert holds(scene) == [False] * 4 + [True] * 18, "from the fifth on"
     scene.late = frozenset()
     scene.said.clear()
     for _ in range(20):
@@ -221,8 +223,8 @@ def test_persisting_lines_are_reset_before_or_as_each_flush_begins(
     scene = Scene(persists=True)
     batch_of(scene, monkeypatch, 13)
     order = [word for word in scene.said if word in {"reset", "flush", "launch"}]
-    turn = ["reset", "flush", "launch"]
-    assert order == [*turn, *["flush", "reset", "launch"] * 10, *turn, "flush", "reset", "launch"]
+    first = ["reset", "flush", "launch"]
+    assert order == [*first, *["flush", "reset", "launch"] * 12]
 
 
 class SlowHost(Scene):
@@ -302,7 +304,21 @@ def test_launches_take_turns_by_launch_and_streams_every_eleven(
     assert [stream for _, stream in seen] == [name for name, count in shares for _ in range(count)]
 
 
-@pytest.mark.parametrize("places", [1, 2, 4, 8, 16])
+def test_a_flush_on_another_stream_waits_for_the_launch_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without that it would flush while the launch is timed."""
+    scene = Scene(persists=False)
+    runner = runner_of(scene, monkeypatch)
+    runner._streams = cycle([cast("Any", Named("one")), cast("Any", Named("two"))])
+    runner.batch(23)
+    plain, turned = [*LAUNCH, "flush"], [*LAUNCH, "two", "flush"]
+    back, last = [*LAUNCH, "one", "flush"], ["hold", *LAUNCH, "release"]
+    first = ["wait", "spin", "flush"]
+    assert scene.said == [*first, *plain * 10, *turned, *plain * 10, *back, *last, "wait"]
+
+
+@pytest.mark.parametrize("places", [1, 2, 4, 8, 16, 32])
 def test_every_place_comes_to_every_stream(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
     runner, seen = turns(monkeypatch, places, cuda._STREAMS)
     seen.clear()
@@ -362,7 +378,9 @@ def test_fresh_inputs_meet_every_stream_that_was_timed(monkeypatch: pytest.Monke
     assert {stream for _, stream in seen} == {f"s{index}" for index in range(8)}
 
 
-@pytest.mark.parametrize(("places", "streams", "rounds"), [(16, 15, 1), (8, 15, 2), (8, 1, 1)])
+@pytest.mark.parametrize(
+    ("places", "streams", "rounds"), [(32, 63, 2), (16, 31, 2), (8, 15, 2), (8, 1, 1)]
+)
 def test_rounds_over_the_places_meet_all_streams(
     places: int, streams: int, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
