@@ -18,7 +18,7 @@
 | hot runs disturb cold ones | a case has one mode; the phases are apart |
 | an estimate of zero | graph nodes from at least 1 us; test_sampling: no_more_launches |
 | event resolution; float32 milliseconds | converted once to float64; short spans |
-| one place or stream that is fast or slow | several in turn; test_cuda_runners: take_turns |
+| a fast or slow place, stream, context | many in turn; test_cuda_runners: take_turns |
 | a fault at one place or stream alone | test_places: at_one_place; cuda_runners: every_stream |
 | the second of A and B wins | turns.py, test_turns; fresh processes in the trust study |
 | the host's time of a launch alone | events on the launch stream; test_saboteurs: another_thread |
