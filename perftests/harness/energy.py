@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SETTLE_S = 0.2
 _WINDOW_S = 1.0
-"""NVML smooths over about a second on some boards: a shorter window would tell the time before it."""
+"""As long as some boards smooth over: a shorter window would tell of the time before it."""
 _LONGEST_S = 5.0
 _LEAST_STEPS = 4
 _IDLE_POLL_S = 0.002
