@@ -260,8 +260,27 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a kernel was given: enough to draw it again.
+
+    `seed` draws the values that are timed, `fresh_seed` the others that are checked last, both from
+    `distribution` as the benchmark names it. `specials` says whether NaN, infinities, zeros of both
+    signs and a subnormal were planted among floating-point values.
+    """
+
+    seed: int
+    fresh_seed: int | None = None
+    distribution: str | None = None
+    specials: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """Sample, summary, correctness and warnings of one case in one run."""
+    """Sample, summary, correctness and warnings of one case in one run.
+
+    `flush_bytes` is what was written before every launch so that no cache held the data, None
+    where launches follow each other. It and `inputs` are None in records of before they existed.
+    """
 
     case: Case
     status: Status
@@ -286,6 +305,8 @@ class Result:
     counters: Mapping[str, float | str | None] | None = None
     warnings: tuple[Warn, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    inputs: Inputs | None = None
+    flush_bytes: int | None = None
 
     @property
     def timed(self) -> bool:

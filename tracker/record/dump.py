@@ -16,6 +16,7 @@ from tracker.model import (
     DeviceState,
     Environment,
     FirstCall,
+    Inputs,
     Peaks,
     Result,
     Run,
@@ -25,7 +26,9 @@ from tracker.model import (
 from tracker.record.parse import Envelope
 from tracker.record.validate import SCHEMA_VERSION
 
-_FLAT = (Commit, Correctness, Device, DeviceState, FirstCall, Peaks, Summary, Warn)
+_FLAT = (Commit, Correctness, Device, DeviceState, FirstCall, Inputs, Peaks, Summary, Warn)
+_ADDED = ("inputs", "flush_bytes")
+"""Fields younger than the schema: without a value left out, so that older digests stay true."""
 
 
 def dump_run(run: Run) -> dict[str, Any]:
@@ -89,6 +92,9 @@ def dump_commit(commit: Commit) -> dict[str, Any]:
 def dump_result(result: Result, *, measurements: bool = True) -> dict[str, Any]:
     """Return a result as plain JSON data, without its measurements where they are not asked for."""
     values = {name: _value(getattr(result, name)) for name in _RESULT if name != "measurements_s"}
+    for name in _ADDED:
+        if values[name] is None:
+            del values[name]
     values["case"] = result.case.identity()
     values["status"] = result.status.value
     if measurements:

@@ -16,6 +16,7 @@ from tracker.model import (
     DeviceState,
     Environment,
     FirstCall,
+    Inputs,
     Peaks,
     Result,
     Run,
@@ -200,11 +201,20 @@ def parts_from(data: Json) -> dict[str, Any]:
         "counters": _readings(data.get("counters")),
         "warnings": tuple(Warn(**w) for w in data.get("warnings", ())),
         "reasons": dict(data.get("reasons", {})),
+        "inputs": _inputs(data.get("inputs")),
+        "flush_bytes": _whole(data.get("flush_bytes")),
     }
 
 
 def _whole(value: Any) -> int | None:
     return None if value is None else int(value)
+
+
+def _inputs(data: Json | None) -> Inputs | None:
+    if data is None:
+        return None
+    seeds = {name: _whole(data.get(name)) for name in ("seed", "fresh_seed")}
+    return Inputs(**{**data, **seeds})
 
 
 def _state(data: Json | None) -> DeviceState | None:

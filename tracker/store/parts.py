@@ -12,7 +12,17 @@ _REPEATING = {
     "correctness": ("checked", "passed", "bound", "detail"),
     "peaks": ("theoretical_bytes_per_s", "copy_source", "theoretical_flop_per_s"),
 }
-_FACTS = ("flop", "timer", "stop_reason", "source_file", "source_line", "test", "reasons")
+_FACTS = (
+    "flop",
+    "timer",
+    "stop_reason",
+    "source_file",
+    "source_line",
+    "test",
+    "reasons",
+    "inputs",
+    "flush_bytes",
+)
 _READINGS = (
     "first_call",
     "before",
@@ -37,7 +47,7 @@ def split(result: Result) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any
         "shared": is_shared(result),
         **(whole["summary"] or _NO_SUMMARY),
     }
-    facts = {name: whole[name] for name in _FACTS}
+    facts = {name: whole.get(name) for name in _FACTS}
     readings = {name: whole[name] for name in _READINGS}
     for name, repeating in _REPEATING.items():
         facts[name] = {k: v for k, v in whole[name].items() if k in repeating}

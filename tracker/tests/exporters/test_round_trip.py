@@ -14,7 +14,7 @@ from tracker.errors import NotFoundError, RecordError, StoreError
 from tracker.exporters import Scope, export
 from tracker.exporters.formats import write_whole
 from tracker.importers import is_export, restore
-from tracker.model import Checkout, Correctness, FirstCall, Status, Warn
+from tracker.model import Checkout, Correctness, FirstCall, Inputs, Status, Warn
 from tracker.store import Store
 from tracker.store.checking import check_store
 from tracker.store.people import (
@@ -71,6 +71,10 @@ def odd_results() -> tuple[Any, ...]:
             warnings=(Warn("clock", ODD), Warn("x", "")),
         ),
         make_result(make_case("single", n=1), [1e-9]),
+        make_result(
+            make_case("drawn"), inputs=Inputs(-1, 2**62, ODD, specials=False), flush_bytes=0
+        ),
+        make_result(make_case("drawn", n=2), inputs=Inputs(0), flush_bytes=2**62),
     )
 
 

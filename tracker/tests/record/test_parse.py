@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracker.errors import RecordError
-from tracker.model import Correctness, Status
+from tracker.model import Correctness, Inputs, Status
 from tracker.record import (
     MAX_BYTES,
     digest,
@@ -56,6 +56,31 @@ def test_a_run_comes_back_equal() -> None:
     run = make_run()
     assert parse_run(document()) == run
     assert parse_run(json.dumps(document()).encode()) == run
+
+
+def test_what_a_kernel_was_given_and_the_flush_come_back_equal() -> None:
+    inputs = Inputs(20261129, 21261132, "standard normal", specials=True)
+    run = make_run(results=(make_result(inputs=inputs, flush_bytes=157286400),))
+    told = dump_run(run)["results"][0]
+    assert told["inputs"] == {
+        "seed": 20261129,
+        "fresh_seed": 21261132,
+        "distribution": "standard normal",
+        "specials": True,
+    }
+    assert told["flush_bytes"] == 157286400
+    assert parse_run(json.loads(json.dumps(dump_run(run)))) == run
+    assert parse_run(with_change("results.0.inputs", {"seed": 7.0})).results[0].inputs == Inputs(7)
+
+
+def test_a_record_of_before_inputs_and_flush_keeps_its_digest() -> None:
+    run = make_run()
+    assert {"inputs", "flush_bytes"}.isdisjoint(document()["results"][0])
+    assert digest(run) == "9665a4f88558118fbb80e0d3a62c20e774db0e8eb708a61c98e30b5d1e26813c"
+    for name in ("inputs", "flush_bytes"):
+        assert digest(parse_run(with_change(f"results.0.{name}", None))) == digest(run)
+    given = replace(run.results[0], flush_bytes=1)
+    assert digest(replace(run, results=(given, run.results[1]))) != digest(run)
 
 
 def test_an_envelope_comes_back_equal() -> None:
@@ -188,6 +213,11 @@ def test_text_that_is_no_record_is_refused(text: bytes, part: str) -> None:
         ("checkout.commit.author_time", "2026-02-30T00:00:00Z", "expected a date that exists"),
         ("environment.gpu_model", "", "environment.gpu_model must be longer"),
         ("device", {}, "device must contain"),
+        ("results.0.inputs", {}, "results[0].inputs must contain ['seed']"),
+        ("results.0.inputs", {"seed": "1"}, "results[0].inputs.seed must be integer; found '1'"),
+        ("results.0.inputs", {"seed": 1, "specials": 1}, "inputs.specials must be boolean or null"),
+        ("results.0.inputs", {"seed": 1, "zeros": True}, "must not contain {'zeros'}"),
+        ("results.0.flush_bytes", -1, "results[0].flush_bytes must be bigger than or equal to 0"),
         ("surprise", 1, "must not contain {'surprise'}"),
     ],
 )
