@@ -32,8 +32,6 @@ _DEVICE_TO_DEVICE = 3
 _WARM_SECONDS = 0.002
 _WARM_CAP_SECONDS = 0.2
 _SMALLEST_RULE_SECONDS = 0.03
-_FLOOR_LAUNCHES = 32
-"""As many as a small case has places: an empty launch meets as many streams."""
 _FP32_LANES = {
     (7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128,
     (9, 0): 128, (10, 0): 128, (10, 3): 128, (11, 0): 128, (12, 0): 128, (12, 1): 128,
@@ -104,7 +102,9 @@ class Calibrator:
         """Return the seconds that an empty launch shows by the same timer."""
         key = ("floor", 0, mode)
         if key not in self._known:
-            launches = [self._empty()] * _FLOOR_LAUNCHES
+            # as many as the smallest case has places, so that it meets as many streams
+            places = self._device.sets_needed(mode, 1) if mode == "cold" else 1
+            launches = [self._empty()] * places
             self._known[key] = self._median(self._device.runner(mode, launches)), "empty"
         return self._known[key][0]
 

@@ -22,10 +22,12 @@ from perftests.harness.buffers import (
     BufferSets,
     allocate,
     footprint_bytes,
+    same_bits,
 )
 from perftests.harness.energy import measure_energy
 from perftests.harness.errors import ChainBrokenError, Link, SettingError
 from perftests.harness.record import Findings, envelope
+from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
 from perftests.harness.timing import time_workload
 
@@ -42,6 +44,10 @@ _INCORRECT = {Link.COMPARE, Link.STREAM, Link.GUARD, Link.INPUTS, Link.TIMED, Li
 _STATUS = {Link.SAMPLES: "no_sample", Link.PEAK: "over_peak"}
 _FRESH_SEED = 1_000_003
 _MOST_SETS = 4096
+_OUT_OF_ORDER = (
+    "the output is right only after waiting for the whole device: the work does not run in the "
+    "order of the launch stream; launch on the current stream"
+)
 Given = TypeVar("Given")
 
 
@@ -71,8 +77,9 @@ def measure(
     """Check a workload, time it if the session times, and return what was found.
 
     Without timing, the workload's small form is checked where it has one. Raises UnfitError when
-    its device cannot measure; a broken link is in the outcome.
+    its device cannot measure, SettingError for an unknown mode; a broken link is in the outcome.
     """
+    known_mode(mode)
     began = time.perf_counter()
     timing = session.settings.timing
     whole = timing or session.settings.profile
@@ -80,18 +87,14 @@ def measure(
     findings = Findings(chosen, mode, test)
     truth = session.oracle.truth(chosen, session.settings.seed)
     bench = session.bench(truth.values[0].device)
-    bench.device.synchronize()  # the inputs were made on the caller's stream
     broken = None
     try:
+        bench.device.synchronize()  # the inputs were made on the caller's stream
         with bench.device.stream():
             _Chain(findings, bench, session.oracle, truth).run(timing=timing)
     except Exception as error:  # noqa: BLE001  _broken raises what is no broken link
         broken = _broken(error, bench)
-        findings.sample = None
-        findings.correct = False if broken.link in _INCORRECT else findings.correct
-        findings.detail = str(broken)
-        fallback = "incorrect" if broken.link in _INCORRECT else "error"
-        findings.status = _STATUS.get(broken.link, fallback)
+        _refuse(findings, broken)
     sample = findings.sample
     walls = findings.walls
     walls["total"] = time.perf_counter() - began
@@ -104,6 +107,17 @@ def measure(
         sample.timer if sample else None,
         walls,
     )
+
+
+def _refuse(found: Findings, broken: ChainBrokenError) -> None:
+    """Note the broken link; no time that was taken before it broke is left."""
+    found.correct = False if broken.link in _INCORRECT else found.correct
+    found.detail = str(broken)
+    found.status = _STATUS.get(broken.link, "incorrect" if broken.link in _INCORRECT else "error")
+    taken = {"energy": found.energy, "first_call.launch_s": found.first_call.get("launch_s")}
+    told = {name: f"a link broke: {broken.link}" for name, value in taken.items() if value}
+    found.reasons.update(told)
+    found.sample, found.energy, found.first_call = None, None, {}
 
 
 def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
@@ -142,8 +156,8 @@ class _Chain:
             with self.bench.lock.shared():
                 first = self._first_links()
             arena = self.bench.device.arena
-            self._note_places(arena)
             with self.bench.lock.alone(), arena.region():
+                self._note_shortages(arena)
                 self._timed_links(BufferSets(first, self._sets_wanted(), arena))
         elif self.bench.settings.profile:
             with self.bench.lock.alone():
@@ -170,11 +184,7 @@ class _Chain:
         seen = self.bench.device.ordered(self._guarded(buffers), buffers)
         self.bench.device.synchronize()
         if not self._compare(seen).passed and self._is_right_in_the_end(buffers):
-            raise ChainBrokenError(
-                Link.STREAM,
-                "the output is right only after waiting for the whole device: the work does not "
-                "run in the order of the launch stream; launch on the current stream",
-            )
+            raise ChainBrokenError(Link.STREAM, _OUT_OF_ORDER)
         self._settle(Link.COMPARE, BufferSets(buffers), POISON_NAN)
         return buffers
 
@@ -189,12 +199,20 @@ class _Chain:
         self.bench.device.synchronize()
         return self._compare(buffers.output_tensor).passed
 
-    def _note_places(self, arena: Arena) -> None:
-        if arena.missing and self.found.mode == "cold":
+    def _note_shortages(self, arena: Arena) -> None:
+        if self.found.mode != "cold":
+            return
+        if arena.missing:
             self.found.warnings["one_place"] = (
                 f"all launches went through one place in memory, which shifts this process's times "
                 f"by some 0.1 us: the device has no {arena.missing / 1e9:.2f} GB left for more; "
                 "end what else uses it"
+            )
+        if self.bench.device.has_one_context:
+            self.found.warnings["one_context"] = (
+                "all launches went through one CUDA context, which shifts this process's times by "
+                "some 0.05 us: the device has no memory left for more, or its driver makes none; "
+                "end what else uses it, or install a driver for CUDA 12.5 or later"
             )
 
     def _sets_wanted(self) -> int:
@@ -218,11 +236,29 @@ class _Chain:
         poison = partial(sets.poison, POISON_NAN)
         timed = self._tried(lambda: time_workload(self.found, self.bench, launches, poison))
         self._settle(Link.TIMED, sets, POISON_NAN)
+        self._keep_order(sets)
         if self.bench.settings.energy:
             median_s = float(median(timed.sample.seconds))
             self._tried(lambda: measure_energy(self.found, self.bench, launches, median_s))
         self._fresh(sets, timed.once, timed.runner.rounds)
         timed.accept(self.found)
+
+    def _keep_order(self, sets: BufferSets) -> None:
+        """Look once more at the stream's order, on the first and the last of those timed.
+
+        Work that is sent to a stream kept from some call, whichever, is out of order on one of
+        them. What comes late shows as a difference; whether it is right is seen elsewhere.
+        """
+        device = self.bench.device
+        if device.kind != "cuda" or self.found.mode != "cold":
+            return
+        if self.workload.allocates is not None:  # it is timed on its first stream alone
+            return
+        streams = device.streams(1 + len(sets.others))  # type: ignore[union-attr]
+        for stream in streams[:1] + streams[1:][-1:]:
+            seen = device.ordered(self._guarded(sets.first), sets.first, stream)  # type: ignore[call-arg]
+            if not same_bits(seen, sets.first.output_tensor):
+                raise ChainBrokenError(Link.STREAM, _OUT_OF_ORDER)
 
     def _fresh(self, sets: BufferSets, run: Callable[[], object], rounds: int = 1) -> None:
         """Load other values into the same addresses, run as timed, compare again, round by round.

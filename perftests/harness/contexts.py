@@ -13,10 +13,19 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from perftests.harness.cuda import CudaDevice
+
 DRIVER = "libcuda.so.1"
+_LEAST_CONTEXTS = 7
+_SHARE, _CONTEXT_BYTES = 1 / 64, 6 << 20
+"""Share of the device's memory that contexts take at most, and what one takes on an H200."""
+_FREE_SHARE = 4 * _SHARE
+"""Of a device with less to spare the buffers of cases need all."""
 _RESOURCE_BYTES = 256
 """More than a CUdevResource takes: 144 in CUDA 13."""
 _MULTIPROCESSORS = 1
@@ -24,12 +33,41 @@ _WITH_DEFAULT_STREAM = 1
 _NON_BLOCKING = 1
 
 
+def streams_of_contexts(device: CudaDevice, most: int) -> tuple[torch.cuda.Stream, ...]:
+    """Return at most `most` streams of as many contexts; none where that would be a few alone.
+
+    So it is where the device has little memory or little left, where the driver (before CUDA 12.5)
+    makes no such contexts, and where it does not run on them what a measurement needs.
+    """
+    total = device.properties.total_memory
+    room = int(_SHARE * total / _CONTEXT_BYTES)
+    free, _ = torch.cuda.mem_get_info(device.device)
+    if room < _LEAST_CONTEXTS or free < _FREE_SHARE * total:
+        return ()
+    handles = context_streams(device.device.index, min(most, room))
+    streams = tuple(torch.cuda.ExternalStream(handle, device.device) for handle in handles)
+    return streams if len(streams) >= _LEAST_CONTEXTS and _serves(device, streams[0]) else ()
+
+
+def _serves(device: CudaDevice, stream: torch.cuda.Stream) -> bool:
+    """Whether a flush, a launch and an event run on a stream."""
+    try:
+        with device.on(stream):
+            device.flush(stream)
+            device.kernels.empty()
+            torch.cuda.Event(enable_timing=True).record(stream)
+        torch.cuda.synchronize(device.device)
+    except Exception:  # noqa: BLE001  the primary context serves whatever theirs lacks
+        return False
+    return True
+
+
 @cache
 def context_streams(ordinal: int, count: int) -> tuple[int, ...]:
     """Return the handles of at most `count` streams, one in each of as many green contexts.
 
     They live as long as the process, and the primary context has to exist. There are fewer where
-    the device gives no more, and none where the driver (before CUDA 12.4) knows no green contexts.
+    the device gives no more, and none where the driver knows no green contexts.
     """
     try:
         return tuple(islice(_made(ctypes.CDLL(DRIVER), ordinal), count))
@@ -39,15 +77,17 @@ def context_streams(ordinal: int, count: int) -> tuple[int, ...]:
 
 def _made(driver: Any, ordinal: int) -> Iterator[int]:
     """Make contexts and their streams until the driver refuses one."""
+    describe, make = driver.cuDevResourceGenerateDesc, driver.cuGreenCtxCreate
+    make_stream = driver.cuGreenCtxStreamCreate  # the newest of the three: asked for before any
     device, resource = ctypes.c_int(), ctypes.create_string_buffer(_RESOURCE_BYTES)
     refused = driver.cuDeviceGet(byref(device), ordinal)
     refused = refused or driver.cuDeviceGetDevResource(device, resource, _MULTIPROCESSORS)
     while not refused:
         what, context, stream = (ctypes.c_void_p() for _ in range(3))
         refused = (
-            driver.cuDevResourceGenerateDesc(byref(what), resource, 1)
-            or driver.cuGreenCtxCreate(byref(context), what, device, _WITH_DEFAULT_STREAM)
-            or driver.cuGreenCtxStreamCreate(byref(stream), context, _NON_BLOCKING, 0)
+            describe(byref(what), resource, 1)
+            or make(byref(context), what, device, _WITH_DEFAULT_STREAM)
+            or make_stream(byref(stream), context, _NON_BLOCKING, 0)
         )
         if not refused:
             yield int(stream.value or 0)

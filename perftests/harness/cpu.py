@@ -72,6 +72,7 @@ class CpuDevice:
     """
 
     kind = "cpu"
+    has_one_context = False
 
     def __init__(self, *, threads: int | None = None) -> None:
         if threads is not None:

@@ -7,7 +7,7 @@ kernel that ignores the current stream cannot hide behind implicit ordering.
 from __future__ import annotations
 
 import ctypes
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -17,7 +17,7 @@ import torch
 
 from perftests.harness.arena import Arena
 from perftests.harness.buffers import POISON_NAN
-from perftests.harness.contexts import DRIVER, context_streams
+from perftests.harness.contexts import DRIVER, streams_of_contexts
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import (
     MOST_ROUNDS,
@@ -41,10 +41,7 @@ _FLUSHES_TIMED = 8
 _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
 _STREAMS = 63
-"""Odd, as the launches in a turn are, while places are a power of two: all come together."""
-_CONTEXTS_SHARE, _CONTEXT_BYTES = 1 / 64, 6 << 20
-"""Share of the device's memory that contexts take at most, and what one takes on an H200."""
-_LEAST_CONTEXTS = 7
+"""Odd, as the launches in a turn are; places are a power of two: all come together in time."""
 _LEAST_PLACES, _MOST_PLACES = 8, 32
 _PLACES_BYTES = 512 << 20
 """What the buffer sets of a cold sample take where more of them or fewer are possible."""
@@ -98,13 +95,18 @@ class CudaDevice:
         return torch.cuda.ExternalStream(made.ptr, self.device)
 
     @cached_property
+    def _of_contexts(self) -> tuple[torch.cuda.Stream, ...]:
+        return streams_of_contexts(self, _STREAMS)
+
+    @cached_property
     def _turns(self) -> tuple[torch.cuda.Stream, ...]:
-        """Streams of as many contexts as the memory allows, else of the primary one."""
-        room = int(_CONTEXTS_SHARE * self.properties.total_memory / _CONTEXT_BYTES)
-        handles = context_streams(self.device.index, min(_STREAMS, room))
-        if len(handles) < _LEAST_CONTEXTS:
-            return tuple(self._new_stream() for _ in range(_STREAMS))
-        return tuple(torch.cuda.ExternalStream(handle, self.device) for handle in handles)
+        """Streams of several contexts, else as many of the primary one."""
+        return self._of_contexts or tuple(self._new_stream() for _ in range(_STREAMS))
+
+    @property
+    def has_one_context(self) -> bool:
+        """Whether the streams that take turns, where they do, belong to the primary context."""
+        return self._is_ours() and not self._of_contexts
 
     @contextmanager
     def stream(self) -> Iterator[torch.cuda.Stream]:
@@ -211,17 +213,23 @@ class CudaDevice:
         """Turn persisting lines back into normal ones; takes effect at once, without a sync."""
         self._driver.cuCtxResetPersistingL2Cache()
 
-    def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+    def ordered(
+        self,
+        launch: Callable[[], object],
+        buffers: BufferSet,
+        stream: torch.cuda.Stream | None = None,
+    ) -> torch.Tensor:
         """Launch behind a held stream and return the output as that stream sees it right after.
 
         The output is poisoned while the stream is held: work that went to another stream is done
         by then and wiped out, or comes too late for the copy. Where the copy goes is made before:
-        an allocation waits for the device, and would give such work the time it lacks. The stream
-        is another than that of the first call: who kept that one does not follow.
+        an allocation waits for the device, and would give such work the time it lacks. Without a
+        `stream` it is another than that of the first call: who kept that one does not follow.
         """
         seen = torch.empty_like(buffers.output_tensor)
         self.synchronize()
-        with self.on(self._other) if self._is_ours() else nullcontext():
+        usual = self._other if self._is_ours() else torch.cuda.current_stream(self.device)
+        with self.on(stream or usual):
             self.kernels.spin(_ORDER_HOLD_NS)
             buffers.output.poison(POISON_NAN)
             launch()
@@ -263,7 +271,8 @@ class CudaDevice:
         places = _LEAST_PLACES
         while places < _MOST_PLACES and 2 * places * set_bytes <= _PLACES_BYTES:
             places *= 2
-        return max(1, min(places, self.arena.size // 2 // set_bytes))
+        possible = max(1, min(places, self.arena.size // 2 // set_bytes))
+        return 1 << (possible.bit_length() - 1)
 
     @cached_property
     def arena(self) -> Arena:

@@ -45,7 +45,7 @@ _Event = torch.cuda.Event
 _Pair: TypeAlias = "tuple[torch.cuda.Event, torch.cuda.Event]"
 _record: Callable[..., None] = _Event.record
 _query: Callable[..., bool] = _Event.query
-_wait: Callable[..., None] = torch.cuda.Stream.wait_event
+_wait: Callable[..., None] = _Event.wait
 _perf_counter = time.perf_counter
 """Bound when the harness is imported, before measured code could replace them."""
 
@@ -199,7 +199,7 @@ class ColdRunner:
             _record(stop, stream)
             if following is not None:
                 if following is not stream:
-                    _wait(following, stop)
+                    _wait(stop, following)
                 self._device.flush(following)
             is_late = bool(_query(start))
         finally:

@@ -48,15 +48,16 @@ class Settings:
         )
 
 
+def known_mode(mode: str) -> str:
+    """Return a cache mode; raise SettingError for what is none."""
+    if mode not in MODES:
+        raise SettingError(f"cannot measure in mode {mode!r}; expected one of {', '.join(MODES)}")
+    return mode
+
+
 def parse_modes(text: str) -> tuple[str, ...]:
     """Return the cache modes named in a comma-separated flag.
 
     Raises SettingError for an unknown or an empty name.
     """
-    modes = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    unknown = [mode for mode in modes if mode not in MODES]
-    if unknown:
-        raise SettingError(
-            f"cannot measure in mode {unknown[0]!r}; expected one or more of {', '.join(MODES)}"
-        )
-    return modes
+    return tuple(dict.fromkeys(known_mode(part.strip()) for part in text.split(",")))

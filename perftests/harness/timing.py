@@ -117,7 +117,10 @@ def _judge_allocations(found: Findings, allocated: str | None) -> None:
         return
     declared = found.workload.allocates
     if declared is None:
-        raise ChainBrokenError(Link.ALLOCATION, allocated)
+        raise ChainBrokenError(
+            Link.ALLOCATION,
+            f"{allocated}; allocate before the launch, or say in `allocates` why it has to",
+        )
     found.warnings["allocates"] = f"{declared}: {allocated}"
 
 

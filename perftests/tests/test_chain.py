@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
+from perftests.harness import chain
 from perftests.harness.budget import Budget
-from perftests.harness.buffers import POISON_NAN, BufferSet
+from perftests.harness.buffers import POISON_NAN, BufferSet, BufferSets, allocate
 from perftests.harness.chain import measure
 from perftests.harness.cpu import CpuDevice
-from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.errors import ChainBrokenError, Link, SettingError
+from perftests.harness.record import Findings
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
 from perftests.tests import workloads
@@ -178,3 +182,79 @@ def test_a_stop_key_leaves_the_lock_free() -> None:
     with pytest.raises(KeyboardInterrupt):
         measure(relu_workload(stopped), here)
     assert measure(relu_workload(), here).broken is None
+
+
+@pytest.mark.parametrize("mode", ["lukewarm", "Cold", "", "hot,cold"])
+def test_a_mode_that_is_none_is_not_measured_under_its_name(mode: str) -> None:
+    """It would be timed without a flush, and no rate would be too high."""
+    with pytest.raises(SettingError, match="expected one of cold, hot, rotated"):
+        measure(relu_workload(), session(), mode=mode)
+
+
+def test_no_time_is_left_of_a_case_whose_last_link_breaks(
+    monkeypatch: pytest.MonkeyPatch, validate: Callable[[Any], Any]
+) -> None:
+    """Energy is measured before the fresh inputs, and tells launches a second."""
+
+    def measured(found: Findings, *_: object) -> None:
+        found.energy = {"joules_per_launch": 1.0, "launches_per_s": 5.0}
+
+    monkeypatch.setattr(chain, "measure_energy", measured)
+    here = session(energy=True)
+    assert measure(relu_workload(), here).result["energy"]["launches_per_s"] == 5.0
+    outcome = measure(relu_workload(workloads.CachesItsOutput(), dtype=torch.float64), here)
+    assert outcome.broken is not None
+    assert outcome.broken.link is Link.FRESH
+    assert outcome.result["energy"] is None
+    assert set(outcome.result["first_call"].values()) == {None}
+    told = outcome.result["reasons"]
+    assert told["energy"] == told["first_call.launch_s"] == "a link broke: fresh inputs"
+    validate(outcome.envelope)
+
+
+def test_a_device_that_is_lost_before_the_first_link_is_a_broken_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(_device: object) -> None:
+        raise ChainBrokenError(Link.DEVICE, "an illegal memory access was encountered", sticky=True)
+
+    monkeypatch.setattr(CpuDevice, "synchronize", lost)
+    outcome = measure(relu_workload(), session())
+    assert outcome.broken is not None
+    assert outcome.broken.sticky
+    assert outcome.result["status"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("late", "mode", "allocates", "asked"),
+    [
+        (None, "cold", None, ["s0", "s62"]),
+        ("s0", "cold", None, ["s0"]),
+        ("s62", "cold", None, ["s0", "s62"]),
+        ("s0", "hot", None, []),
+        ("s0", "cold", "it sorts", []),
+    ],
+)
+def test_the_order_is_looked_at_on_two_timed_streams_as_well(
+    late: str | None, mode: str, allocates: str | None, asked: list[str]
+) -> None:
+    """What goes to a stream kept from some call is out of order on one of the two."""
+    seen: list[str] = []
+
+    def ordered(_launch: object, buffers: BufferSet, stream: str) -> torch.Tensor:
+        seen.append(stream)
+        was = buffers.output_tensor.clone()
+        return was.fill_(float("nan")) if stream == late else was
+
+    def streams(places: int) -> tuple[str, ...]:
+        return tuple(f"s{index}" for index in range(2 * places - 1))
+
+    device = SimpleNamespace(kind="cuda", ordered=ordered, streams=streams)
+    workload = relu_workload(allocates=allocates)
+    sets = BufferSets(allocate(workload, workload.make_inputs(1)), 32)
+    bench: Any = SimpleNamespace(device=device)
+    link = chain._Chain(Findings(workload, mode), bench, None, None)  # type: ignore[arg-type]
+    refused = pytest.raises(ChainBrokenError, match="order of the launch")
+    with refused if late in asked else nullcontext():
+        link._keep_order(sets)
+    assert seen == asked

@@ -6,7 +6,7 @@ import ctypes
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -48,9 +48,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("cold", 1, 32),
         ("cold", 16 * MIB, 32),
         ("cold", 16 * MIB + 1, 16),
-        ("cold", 32 * MIB, 16),
         ("cold", 32 * MIB + 1, 8),
         ("cold", GIB // 2, 8),
+        ("cold", 3 * GIB // 4, 4),
         ("cold", GIB, 4),
         ("cold", 3 * GIB, 1),
         ("cold", 100 * GIB, 1),
@@ -120,8 +120,9 @@ def test_a_launch_that_raises_leaves_the_callers_stream_current(
     assert current == [DEFAULT]
 
 
+@pytest.mark.parametrize(("stream", "where"), [(None, OTHER), ("t2", "t2")])
 def test_the_order_is_looked_at_on_another_stream_than_that_of_the_first_call(
-    device: Any, current: list[str]
+    stream: Any, where: str, device: Any, current: list[str]
 ) -> None:
     said: list[tuple[str, str]] = []
 
@@ -132,8 +133,8 @@ def test_the_order_is_looked_at_on_another_stream_than_that_of_the_first_call(
     buffers = SimpleNamespace(output=Output(), output_tensor=torch.ones(3))
     device.kernels = SimpleNamespace(spin=lambda _ns: said.append(("hold", current[-1])))
     with device.stream():
-        seen = device.ordered(lambda: said.append(("launch", current[-1])), buffers)
-    assert said == [("hold", OTHER), ("poison", OTHER), ("launch", OTHER)]
+        seen = device.ordered(lambda: said.append(("launch", current[-1])), buffers, stream)
+    assert said == [("hold", where), ("poison", where), ("launch", where)]
     assert torch.equal(seen, torch.ones(3))
     assert seen.data_ptr() != buffers.output_tensor.data_ptr()
 
@@ -309,7 +310,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(cuda, "import_cupy", lambda: cupy)
     monkeypatch.setattr(cuda, "DeviceKernels", lambda: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: None)
-    monkeypatch.setattr(cuda, "context_streams", lambda _index, _count: ())
+    monkeypatch.setattr(cuda, "streams_of_contexts", lambda _device, _most: ())
     return calls
 
 
@@ -322,35 +323,27 @@ def test_each_device_has_streams_that_are_nobody_elses() -> None:
 
 
 @pytest.mark.usefixtures("opened")
-@pytest.mark.parametrize(
-    ("memory", "given", "asked", "used"),
-    [
-        (128 * GIB, 63, 63, 63),
-        (128 * GIB, 40, 63, 39),
-        (8 * GIB, 63, 21, 21),
-        (128 * GIB, 6, 63, 0),
-        (GIB, 63, 2, 0),
-        (128 * GIB, 0, 63, 0),
-    ],
-)
-def test_streams_are_of_contexts_where_the_device_gives_some_and_has_the_memory(
-    memory: int, given: int, asked: int, used: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("several", [True, False])
+def test_launches_take_turns_in_several_contexts_where_there_are_some(
+    several: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted: list[int] = []
+    asked: list[tuple[Any, int]] = []
+    made = tuple(SimpleNamespace(cuda_stream=1000 + index) for index in range(21))
 
-    def streams(_index: int, count: int) -> range:
-        wanted.append(count)
-        return range(1000, 1000 + min(count, given))
+    def streams(device: Any, most: int) -> Any:
+        asked.append((device, most))
+        return made if several else ()
 
-    monkeypatch.setattr(cuda, "context_streams", streams)
-    made = CudaDevice(0)
-    assert wanted == [], "only what times has them made"
-    made.properties = cast("Any", SimpleNamespace(total_memory=memory))
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: made._own)
-    taken = [stream.cuda_stream for stream in made.streams()]
-    assert wanted == [asked]
-    assert len(set(taken)) == (used or cuda._STREAMS)
-    assert all((handle >= 1000) == bool(used) for handle in taken)
+    monkeypatch.setattr(cuda, "streams_of_contexts", streams)
+    device = CudaDevice(1)
+    assert asked == [], "only what times has them made"
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: device._own)
+    taken = device.streams()
+    assert asked == [(device, cuda._STREAMS)]
+    assert taken == made if several else len(taken) == cuda._STREAMS
+    assert device.has_one_context is not several
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: "the caller's")
+    assert not device.has_one_context, "the caller wants it so"
 
 
 def test_a_flush_writes_twice_the_cache_and_what_precedes_the_reset(opened: Calls) -> None:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
@@ -156,7 +155,7 @@ def runner_of(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> ColdRunner:
     fake_cuda.install(monkeypatch)
     monkeypatch.setattr(cuda_runners, "_record", lambda event, _: scene.said.append(event[0]))
     monkeypatch.setattr(cuda_runners, "_query", query)
-    monkeypatch.setattr(cuda_runners, "_wait", lambda stream, _: scene.said.append(stream.name))
+    monkeypatch.setattr(cuda_runners, "_wait", lambda _, stream: scene.said.append(stream.name))
     runner = ColdRunner(cast("CudaDevice", scene), [scene.launch], [cast("Any", Named("one"))])
     scene.said.clear()
     return runner
@@ -302,20 +301,6 @@ def test_launches_take_turns_by_launch_and_streams_every_eleven(
     assert [name for name, _ in seen] == ["a", "b"] * 13
     shares = [("s0", 11), ("s1", 11), ("s2", 2), ("s0", 2)]
     assert [stream for _, stream in seen] == [name for name, count in shares for _ in range(count)]
-
-
-def test_a_flush_on_another_stream_waits_for_the_launch_before_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Without that it would flush while the launch is timed."""
-    scene = Scene(persists=False)
-    runner = runner_of(scene, monkeypatch)
-    runner._streams = cycle([cast("Any", Named("one")), cast("Any", Named("two"))])
-    runner.batch(23)
-    plain, turned = [*LAUNCH, "flush"], [*LAUNCH, "two", "flush"]
-    back, last = [*LAUNCH, "one", "flush"], ["hold", *LAUNCH, "release"]
-    first = ["wait", "spin", "flush"]
-    assert scene.said == [*first, *plain * 10, *turned, *plain * 10, *back, *last, "wait"]
 
 
 @pytest.mark.parametrize("places", [1, 2, 4, 8, 16, 32])

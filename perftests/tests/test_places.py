@@ -340,8 +340,18 @@ def test_a_device_without_room_for_more_places_says_so(monkeypatch: pytest.Monke
     here.bench(CPU).device.arena.missing = 8_700_000_000
     told = {w["code"]: w["message"] for w in measure(relu_workload(), here).result["warnings"]}
     assert "no 8.70 GB left" in told["one_place"]
+    assert "one_context" not in told
     hot = measure(relu_workload(), here, mode="hot").result["warnings"]
     assert "one_place" not in {warning["code"] for warning in hot}
+
+
+def test_a_device_without_further_contexts_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = session()
+    monkeypatch.setattr(here.bench(CPU).device, "has_one_context", True)
+    told = {w["code"]: w["message"] for w in measure(relu_workload(), here).result["warnings"]}
+    assert "CUDA 12.5 or later" in told["one_context"]
+    hot = measure(relu_workload(), here, mode="hot").result["warnings"]
+    assert "one_context" not in {warning["code"] for warning in hot}
 
 
 def test_buffers_that_do_not_fit_are_a_broken_link_that_says_what_to_do(

@@ -31,6 +31,8 @@ def refused(outcome: Outcome, link: Link, status: str, text: str) -> None:
     assert outcome.seconds == []
     assert outcome.result["measurements_s"] == []
     assert outcome.result["summary"] is None
+    assert outcome.result["energy"] is None
+    assert set(outcome.result["first_call"].values()) == {None}
     assert outcome.result["status"] == status
     assert outcome.result["correctness"]["detail"] == str(outcome.broken)
 

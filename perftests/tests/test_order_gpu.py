@@ -1,0 +1,45 @@
+"""Work on a stream that the harness once made current, on a GPU: another has its turn by then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from perftests.harness.chain import measure
+from perftests.harness.errors import Link
+from perftests.tests import workloads
+from perftests.tests.test_saboteurs import refused
+from perftests.tests.workloads import relu_workload
+
+if TYPE_CHECKING:
+    from perftests.harness.session import Session
+    from perftests.harness.workload import Inputs
+
+pytestmark = pytest.mark.gpu
+
+
+class HalfOnAKeptStream:
+    """Computes half of the output on the stream of its call number `which`, from then on."""
+
+    def __init__(self, which: int) -> None:
+        self.which = which
+        self.streams: list[torch.cuda.Stream] = []
+
+    def __call__(self, inputs: Inputs, out: torch.Tensor) -> None:
+        self.streams.append(torch.cuda.current_stream())
+        half = out.numel() // 2
+        workloads.relu_of_torch((inputs[0][:half],), out[:half])
+        kept = self.streams[min(self.which, len(self.streams) - 1)]
+        with torch.cuda.stream(kept):
+            workloads.relu_of_torch((inputs[0][half:],), out[half:])
+
+
+@pytest.mark.parametrize("which", [0, 1, 2, 20])
+def test_half_of_the_work_on_a_kept_stream_is_refused(
+    which: int, quick_session: Session, gpu: str
+) -> None:
+    """The first call and the look at the order have one each; further ones are timed."""
+    outcome = measure(relu_workload(HalfOnAKeptStream(which), n=1 << 22, device=gpu), quick_session)
+    refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
