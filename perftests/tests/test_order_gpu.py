@@ -36,6 +36,19 @@ class HalfOnAKeptStream:
             workloads.relu_of_torch((inputs[0][half:],), out[half:])
 
 
+def test_work_on_the_stream_of_its_first_call_is_refused(quick_session: Session, gpu: str) -> None:
+    """Right on one stream for ever: timed on the next, it would show an empty launch."""
+    kept: list[torch.cuda.Stream] = []
+
+    def on_its_first_stream(inputs: Inputs, out: torch.Tensor) -> None:
+        kept.append(torch.cuda.current_stream())
+        with torch.cuda.stream(kept[0]):
+            workloads.relu_of_torch(inputs, out)
+
+    outcome = measure(relu_workload(on_its_first_stream, n=1 << 20, device=gpu), quick_session)
+    refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
+
+
 @pytest.mark.parametrize("which", [0, 1, 2, 20])
 def test_half_of_the_work_on_a_kept_stream_is_refused(
     which: int, quick_session: Session, gpu: str

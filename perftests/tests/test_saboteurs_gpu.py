@@ -106,19 +106,6 @@ def test_work_on_the_default_stream_is_refused(quick_session: Session, gpu: str)
     refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
 
 
-def test_work_on_the_stream_of_its_first_call_is_refused(quick_session: Session, gpu: str) -> None:
-    """Right on one stream for ever: timed on the next, it would show an empty launch."""
-    kept: list[torch.cuda.Stream] = []
-
-    def on_its_first_stream(inputs: Inputs, out: torch.Tensor) -> None:
-        kept.append(torch.cuda.current_stream())
-        with torch.cuda.stream(kept[0]):
-            workloads.relu_of_torch(inputs, out)
-
-    outcome = measure(relu_workload(on_its_first_stream, n=1 << 20, device=gpu), quick_session)
-    refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")
-
-
 def test_a_sample_takes_its_launches_from_several_streams_and_places(gpu: str) -> None:
     session = Session(Settings(max_seconds=0.1, max_samples=165, lock_seconds=30))
     seen: list[tuple[int, int]] = []
