@@ -13,6 +13,7 @@ from kernels.tolerances import EXACT
 
 Tensors = tuple[torch.Tensor, ...]
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+ANY = "*"
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,9 @@ class Definition:
 
     `parameters` maps each keyword to its default. `output` gives a case's output shape and dtype;
     `check` refuses arguments that do not fit and returns the output, allocated when none came.
+
+    A zero of the output has the sign that it has in `reference`, except of the implementations that
+    `either_zero` names (`ANY` for all of them), each with the reason why it may have either.
     """
 
     name: str
@@ -35,6 +39,11 @@ class Definition:
     bound: Callable[[Case, Tensors], torch.Tensor | float]
     cases: Callable[[str, str], tuple[Case, ...]]
     parameters: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+    either_zero: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def either_zero_of(self, implementation: str) -> str | None:
+        """Return why a zero of an implementation may have either sign, None where it may not."""
+        return self.either_zero.get(implementation) or self.either_zero.get(ANY)
 
 
 def elementwise(
@@ -47,6 +56,7 @@ def elementwise(
     bound: Callable[[Case, Tensors], torch.Tensor | float] = lambda _case, _inputs: EXACT,
     dtypes: tuple[torch.dtype, ...] = FLOATS,
     parameters: Mapping[str, Scalar] = MappingProxyType({}),
+    either_zero: Mapping[str, str] = MappingProxyType({}),
 ) -> Definition:
     """Return the definition of a kernel whose inputs and output share shape and dtype."""
     count = len(inputs)
@@ -65,4 +75,5 @@ def elementwise(
             name, dtypes, count, device_type, tier, parameters
         ),
         parameters=parameters,
+        either_zero=either_zero,
     )

@@ -1,15 +1,28 @@
 """How far an output may be from its float64 reference, by kernel and dtype, each with its source.
 
 Zero means exact: the reference rounded once to the output's dtype, bit for bit, except that any NaN
-equals any NaN and -0.0 equals 0.0. That one rounding is right also through fp32, since 24 bits are
-at least twice 11 plus two (Figueroa, "When is double rounding innocuous?", 1995).
+equals any NaN; `Definition.either_zero` tells of a zero's sign. That one rounding is right also
+through fp32, since 24 bits are at least twice 11 plus two (Figueroa, "When is double rounding
+innocuous?", 1995).
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import torch
 
 from kernels.cases import Case
 
 EXACT = 0.0
+_MAXIMUM = "the greater of -0 and 0 may be either of them (IEEE 754-2008, 5.3.1, maxNum)"
+EITHER_MAXIMUM: Mapping[str, str] = MappingProxyType(
+    {
+        "torch": f"{_MAXIMUM}: clamp_min gives -0 on a CPU",
+        "torch_compile": f"{_MAXIMUM}, and what is generated depends on the version",
+        "triton": f"{_MAXIMUM}, and tl.maximum promises neither",
+    }
+)
+"""Why peers that compute a ReLU by a maximum may give -0 for -0; our own kernels give 0."""
 
 
 def half_ulp(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

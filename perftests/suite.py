@@ -119,6 +119,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         parameters=case.parameters,
         input_offsets=case.input_offsets,
         output_offset=case.output_offset,
+        zero_sign=meaning.either_zero_of(implementation.name) is None,
         fingerprint=implementation.fingerprint(device, case.torch_dtype),
         source_file=implementation.source_file,
         source_line=source_line(ROOT / implementation.source_file, case.kernel, case.dtype),

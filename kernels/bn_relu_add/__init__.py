@@ -17,6 +17,7 @@ from kernels.cuda import CudaVector
 from kernels.definition import FLOATS, Definition
 from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import CompiledImplementation, TritonImplementation
+from kernels.tolerances import EITHER_MAXIMUM
 
 _HERE = Path(__file__).parent
 _TORCH = _HERE / "torch_impl.py"
@@ -65,6 +66,7 @@ DEFINITION = Definition(
     bound=bound,
     cases=contract.cases,
     parameters={"layout": "nhwc"},
+    either_zero=EITHER_MAXIMUM,
 )
 IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(

@@ -14,7 +14,7 @@ def channel_view(values: torch.Tensor, layout: str) -> torch.Tensor:
 def reference(
     x: torch.Tensor, residual: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor, layout: str
 ) -> torch.Tensor:
-    """Return max(x * scale[c] + shift[c] + residual, 0) in float64; NaN stays NaN."""
+    """Return max(x * scale[c] + shift[c] + residual, 0) in float64; NaN stays NaN, -0 becomes 0."""
     s, t = channel_view(scale.double(), layout), channel_view(shift.double(), layout)
     total = x.double() * s + t + residual.double()
     return torch.where(total <= 0, 0.0, total)

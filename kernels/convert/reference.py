@@ -6,6 +6,8 @@ import torch
 def reference(x: torch.Tensor, to: str, rounding: str) -> torch.Tensor:
     """Return in float64 the values that `x` becomes; NaN stays NaN, widening changes nothing.
 
+    Signs are kept, that of a zero too (IEEE 754, 4.3 and 6.3).
+
     Each value is divided by the unit of its binade in the target format, made whole by the rule,
     and multiplied back: all exact in float64. Overflow follows IEEE 754, 4.3: rn goes to infinity
     from half a unit past the largest number, rz never, ru upwards only, rd downwards only.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from kernels.definition import Definition
+from kernels.definition import ANY, Definition
 from kernels.fused_transform import arguments, torch_impl
 from kernels.fused_transform.cases import cases
 from kernels.fused_transform.cuda_impl import FusedCuda, fixed
@@ -32,6 +32,9 @@ DEFINITION = Definition(
     bound=error_bound,
     cases=cases,
     parameters=MappingProxyType({"transform": DEFAULT, "dtype": ""}),
+    either_zero=MappingProxyType(
+        {ANY: "a zero comes of terms that cancel, whose roundings decide on which side it lies"}
+    ),
 )
 
 

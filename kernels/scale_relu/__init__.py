@@ -8,6 +8,7 @@ from kernels.implementation import Implementation, TorchImplementation
 from kernels.peers import CompiledImplementation, TritonImplementation
 from kernels.scale_relu import torch_impl
 from kernels.scale_relu.reference import reference
+from kernels.tolerances import EITHER_MAXIMUM
 
 _HERE = Path(__file__).parent
 _TORCH = _HERE / "torch_impl.py"
@@ -19,6 +20,7 @@ DEFINITION = definition.elementwise(
     reference=reference,
     flop_per_element=2,
     parameters={"scale": 0.7},
+    either_zero=EITHER_MAXIMUM,
 )
 IMPLEMENTATIONS: tuple[Implementation, ...] = (
     TorchImplementation(DEFINITION, "torch", _TORCH, torch_impl.scale_relu),

@@ -7,7 +7,10 @@ from kernels.tolerances import half_ulp
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
-    """Return x * sigmoid(x) in float64; NaN stays NaN and -inf gives NaN, as in torch."""
+    """Return x * sigmoid(x) in float64; NaN stays NaN and -inf gives NaN, as in torch.
+
+    A factor that is positive keeps the sign of x (IEEE 754, 6.3): -0 stays -0.
+    """
     wide = x.double()
     return wide / (1 + torch.exp(-wide))
 

@@ -59,6 +59,22 @@ def test_minus_zero_becomes_zero_in_head_body_and_tail(
         assert not found.signbit().any()
 
 
+@pairs("relu", "add", "silu", "scale_relu")
+def test_a_zero_has_the_references_sign_unless_the_definition_says_why_not(
+    implementation: Implementation, dtype: torch.dtype, device: torch.device
+) -> None:
+    """What the measuring suite relies on: it compares signs where no reason stands."""
+    meaning = implementation.definition
+    signs = [torch.tensor([-0.0, -0.0, 0.0, 0.0]), torch.tensor([-0.0, 0.0, -0.0, 0.0])]
+    for n, offset in ((19, 0), (19, 3), (4111, 1)):
+        inputs = [s.to(dtype).repeat(n)[:n] for s in signs[: len(meaning.inputs)]]
+        found = run(implementation, device, *inputs, offset=offset)
+        expected = meaning.reference(*inputs, **meaning.parameters)
+        assert not found.any()
+        if meaning.either_zero_of(implementation.name) is None:
+            assert torch.equal(found.signbit(), expected.signbit())
+
+
 @pairs("relu")
 def test_relu_of_extremes(
     implementation: Implementation, dtype: torch.dtype, device: torch.device

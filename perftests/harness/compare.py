@@ -44,7 +44,8 @@ def compare(
     """Compare a result with its float64 reference, element by element.
 
     NaN equals NaN, an infinity equals the same infinity; a reference beyond the output's range
-    counts as infinity there. A bound of 0 demands the reference rounded to the output's type.
+    counts as infinity there. A bound of 0 demands the reference rounded to the output's type. With
+    `zero_sign` a zero must have the sign that the reference has when rounded to zero.
 
     Shapes: `expected`, and `bound` where it is a tensor, have the shape of `actual`.
 
@@ -86,7 +87,8 @@ def _part(
     narrow = flat[where]
     ideal = reference[where].to(torch.float64)
     rounded = ideal.to(narrow.dtype)
-    if isinstance(limit, float) and limit == 0 and not zero_sign and _all_same(narrow, rounded):
+    exact = isinstance(limit, float) and limit == 0
+    if exact and _all_same(narrow, rounded, zero_sign=zero_sign):
         return _Part(0, 0, 0.0, 0.0, 0.0)
     got = narrow.to(torch.float64)
     allowed = torch.as_tensor(
@@ -115,9 +117,11 @@ def _part(
     return _Part(int(numbers[0]), int(numbers[1]) + where.start, *numbers[2:])
 
 
-def _all_same(narrow: torch.Tensor, rounded: torch.Tensor) -> bool:
+def _all_same(narrow: torch.Tensor, rounded: torch.Tensor, *, zero_sign: bool) -> bool:
     """Whether all elements are equal or both NaN: an exact kernel's usual outcome, told fast."""
     same = narrow == rounded
+    if zero_sign:
+        same &= torch.signbit(narrow) == torch.signbit(rounded)
     return bool((same | (narrow.isnan() & rounded.isnan())).all().item())
 
 

@@ -35,8 +35,8 @@ class Workload:
 
     `input_offsets` and `output_offset` are in elements from a 16-byte boundary: the harness puts
     the tensors there, between guard zones. `specials` plants NaN, infinities, zeros of both signs
-    and a subnormal among floating-point inputs for the checks; `zero_sign` makes the sign of a zero
-    count. `small` gives the same workload at a size fit for a correctness run alone.
+    and a subnormal among floating-point inputs for the checks; `zero_sign` demands of a zero the
+    reference's sign. `small` gives the same workload at a size fit for a correctness run alone.
     `first_call` compiles and loads what is not compiled and loaded yet and returns the seconds as
     `compile_s` and `load_s`. Workloads with an equal `inputs_key` have the same inputs, reference
     and bound for a seed: these are then made once for consecutive workloads.
