@@ -26,6 +26,11 @@ def show_change(value: Value) -> str:
     return ABSENT if not _is_number(value) else percent(_number(value), signed=True)
 
 
+def show_some(value: Value) -> str:
+    """Show a text that only some rows have, nothing in the others: they lack nothing."""
+    return "" if value is None else str(value)
+
+
 def show_moment(value: Value) -> str:
     """Show an ISO 8601 time, or seconds since 1970, in UTC to the minute."""
     if _is_number(value):

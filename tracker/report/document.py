@@ -105,13 +105,13 @@ class Table:
         """Return the keys of the columns that JSON and CSV hold."""
         return tuple(column.key for column in self.columns if column.machine)
 
-    def headed(self) -> tuple[Column, ...]:
-        """Return the columns that people see: those with a heading and any value."""
+    def headed(self, rows: Sequence[Row]) -> tuple[Column, ...]:
+        """Return the columns that people see of `rows`: those with a heading and any value."""
         return tuple(
             column
             for column in self.columns
             if column.heading is not None
-            and (not self.rows or any(row.values.get(column.key) is not None for row in self.rows))
+            and (not rows or any(row.values.get(column.key) is not None for row in rows))
         )
 
 

@@ -65,7 +65,7 @@ def step_outputs(document: Document) -> str:
 
 
 def _annotation(table: Table, row: Row) -> str:
-    columns = table.headed()
+    columns = table.headed((row,))
     title = next((c.show(row.values.get(c.key)) for c in columns if c.kind in CODES), table.name)
     rest = [f"{c.heading} {c.show(row.values.get(c.key))}" for c in columns if c.kind not in CODES]
     message = command_message("; ".join([*rest, *(note.text for note in row.footnotes)]))

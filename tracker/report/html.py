@@ -25,7 +25,7 @@ tr.better td:last-child { color: var(--better); font-weight: 600; }
 code { font-family: ui-monospace, monospace; font-size: .92em; }
 .notes, .footnotes { font-size: .92em; }
 /* On a phone the verdict must be seen: columns go as they do in a narrow terminal. */
-@media (max-width: 40rem) { .drop3, .drop4 { display: none; } }
+@media (max-width: 40rem) { .drop3, .drop4, .drop5, .drop6 { display: none; } }
 @media (max-width: 30rem) { .drop2 { display: none; } }
 """
 
@@ -76,7 +76,7 @@ def _table(table: Table) -> list[str]:
 
 
 def _grid(table: Table, rows: tuple[Row, ...], footnotes: Footnotes) -> str:
-    columns = table.headed()
+    columns = table.headed(rows)
     head = "".join(
         f'<th scope="col"{_class(column)}>{_text(column.heading or "")}</th>' for column in columns
     )

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from tracker.evidence import Evidence
 from tracker.model import Result, Status, VerdictKind
 from tracker.reasons import Reason, ReasonCode
+from tracker.report.columns import show_some
 from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
 from tracker.units import bandwidth, percent, seconds
 from tracker.verdict import Verdict
+from tracker.yardsticks import fits_sum, floor_beside, sum_fraction
 
 NO_BASELINE = "no baseline"
 _WRONG = {Status.INCORRECT: "incorrect", Status.ERROR: "error"}
@@ -33,6 +35,8 @@ _TONES = {
 _SAID_BY_MARK = frozenset({ReasonCode.WITHIN_NOISE, ReasonCode.SAME_CODE})
 # Where only a loss larger than this would have shown, as on a CPU, "no change" alone says too much.
 _COARSE = 0.1
+# The column of an empty kernel's time, there only where some row's time is small beside it.
+EMPTY = "empty"
 _SAID_BY_REASON = "remove the obstacle"
 
 
@@ -77,11 +81,15 @@ COLUMNS = (
     *(Column(key, None) for key in ("cache", "parameters", "version", "status")),
     Column("time_s", None),
     Column("time", "time", Kind.NUMBER, machine=False, drop=2),
+    Column("floor_s", None),
+    Column(EMPTY, EMPTY, Kind.NUMBER, show_some, machine=False, drop=5),
     Column("bytes_moved", None),
     Column("bandwidth_bytes_per_s", None),
     Column("rate", "GB/s", Kind.NUMBER, machine=False, drop=3),
     Column("copy_fraction", None),
     Column("of_copy", "of copy", Kind.NUMBER, machine=False, drop=4),
+    Column("two_read_fraction", None),
+    Column("of_sum", "of sum", Kind.NUMBER, show_some, machine=False, drop=6),
     *(Column(key, None) for key in ("baseline", "baseline_time_s", "bandwidth_change")),
     *(Column(key, None) for key in ("bandwidth_change_low", "bandwidth_change_high")),
     *(Column(key, None) for key in ("metric", "p_value", "detectable_loss", "more_runs")),
@@ -128,18 +136,27 @@ def _measured(result: Result | None) -> dict[str, Value]:
     if result is None:
         return {"status": None}
     time_s = result.summary.median_s if result.summary else None
-    rate, fraction = result.bandwidth, result.copy_fraction
+    rate, fraction, of_sum = result.bandwidth, result.copy_fraction, sum_fraction(result)
+    floor = floor_beside(result)
     return {
         "status": result.status.value,
         "time_s": time_s,
         "time": None if time_s is None else seconds(time_s),
+        "floor_s": result.peaks.floor_s,
+        EMPTY: None if floor is None else seconds(floor, 3),
         "bytes_moved": result.bytes_moved,
         "bandwidth_bytes_per_s": rate,
         "rate": None if rate is None else bandwidth(rate).removesuffix(" GB/s"),
         "copy_fraction": fraction,
-        "of_copy": None if fraction is None else f"{fraction * 100:.1f} %",
+        "of_copy": _percent(fraction),
+        "two_read_fraction": of_sum,
+        "of_sum": _percent(of_sum) if fits_sum(result) else None,
         "warnings": [{"code": w.code, "message": w.message} for w in result.warnings],
     }
+
+
+def _percent(fraction: float | None) -> str | None:
+    return None if fraction is None else f"{fraction * 100:.1f} %"
 
 
 def _compared(judged: Judged) -> dict[str, Value]:

@@ -58,8 +58,8 @@ def _render(document: Document, keep: int) -> str:
 
 
 def _table(table: Table, keep: int) -> list[str]:
-    rows, columns, footnotes = table.visible(), table.headed(), Footnotes()
-    shown = rows[:keep]
+    rows, footnotes = table.visible(), Footnotes()
+    shown, columns = rows[:keep], table.headed(rows)
     blocks = [f"#### {prose(table.heading)}"] if table.heading else []
     if shown:
         lines = [

@@ -77,7 +77,7 @@ def _print_table(table: Table, console: Console) -> None:
     if table.heading:
         console.print(Text(f"\n{plain(table.heading)}", style="bold"))
     if rows:
-        console.print(_grid(rows, _fitting(rows, table.headed(), console.width), footnotes))
+        console.print(_grid(rows, _fitting(rows, table.headed(rows), console.width), footnotes))
     for number, text in footnotes.lines():
         console.print(Text(f"  [{number}] {plain(text)}", style="dim"))
     if table.hidden_note:

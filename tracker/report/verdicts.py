@@ -12,8 +12,8 @@ from math import exp, fsum, log1p
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.report.document import Document, Row, Table, Value
-from tracker.report.judged import COLUMNS, NO_BASELINE, OUTCOMES, Judged, to_row
-from tracker.units import percent
+from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, Judged, to_row
+from tracker.units import percent, seconds
 
 TEXT_LIMIT = 60
 COMMENT_LIMIT = 30
@@ -55,7 +55,12 @@ def verdict_document(
         title=heading.title,
         summary=_summary(counts, len(judged), code),
         facts=facts,
-        fact_lines=(*heading.fact_lines, *_baselines(judged), *_mean_line(change, shared)),
+        fact_lines=(
+            *heading.fact_lines,
+            *_baselines(judged),
+            *_mean_line(change, shared),
+            *_floor_line(rows),
+        ),
         tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
         notes=heading.notes,
         exit_code=code,
@@ -131,3 +136,23 @@ def _mean_line(change: float | None, shared: int) -> tuple[str, ...]:
     if change is None or shared < 2:
         return ()
     return (f"mean change of bandwidth over {shared} cases: {percent(change, signed=True)}",)
+
+
+def _floor_line(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what an empty kernel takes, by cache mode, where a time that is shown is small.
+
+    It says what the column is, and stands for it where the terminal is too narrow for one more.
+    """
+    floors: dict[str, list[float]] = {}
+    for row in rows:
+        cache, floor = row.values.get("cache"), row.values.get("floor_s")
+        small = not row.hidden and row.values.get(EMPTY) is not None
+        if small and isinstance(cache, str) and isinstance(floor, float):
+            floors.setdefault(cache, []).append(floor)
+    told = [f"{_range(several)} {cache}" for cache, several in sorted(floors.items())]
+    return (f"empty kernel, by the same timer: {', '.join(told)}",) if told else ()
+
+
+def _range(times_s: Sequence[float]) -> str:
+    low, high = seconds(min(times_s), 3), seconds(max(times_s), 3)
+    return low if low == high else f"{low} to {high}"

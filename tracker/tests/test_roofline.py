@@ -4,13 +4,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.roofline import Roof, place
+from tracker.model import Peaks
+from tracker.roofline import Roof, place, roofs
 
 A100 = Roof(2039e9, 19.5e12)
 
 
 def test_the_ridge_of_an_a100_is_as_published() -> None:
     assert A100.ridge == pytest.approx(9.56, abs=0.01)
+
+
+def test_without_a_flop_rate_there_is_no_ridge_and_memory_limits_whatever_the_intensity() -> None:
+    roof = Roof(2039e9)
+    assert roof.ridge is None
+    assert roof.attainable(1000.0) == 2039e12
+    point = place(seconds=1.0, bytes_moved=10**12, flop=10**15, roof=roof)
+    assert point.memory_bound
+    assert point.fraction == pytest.approx(1 / 2.039)
+
+
+def test_the_roofs_of_a_result_are_those_that_it_knows() -> None:
+    both = roofs(Peaks(4.8e12, 4.1e12, "driver", 4.2e12, 67e12, 3e-6), copy="a copy")
+    assert [(roof.name, roof.source) for roof in both] == [
+        ("theoretical peak", "memory clock and bus width"),
+        ("a copy", "driver"),
+    ]
+    assert [roof.ridge for roof in both] == pytest.approx([67 / 4.8, 67 / 4.1])
+    (alone,) = roofs(Peaks(copy_bytes_per_s=4.1e12), copy="a copy")
+    assert (alone.bytes_per_s, alone.flop_per_s) == (4.1e12, None)
+    assert roofs(Peaks(), copy="a copy") == ()
 
 
 def test_a_vector_add_is_memory_bound_at_one_twelfth_flop_a_byte() -> None:
@@ -38,7 +60,7 @@ def test_a_copy_without_arithmetic_is_placed_by_bandwidth() -> None:
 @given(st.floats(0, 1e4), st.floats(0, 1e4))
 def test_the_roof_never_falls_and_never_exceeds_either_ceiling(a: float, b: float) -> None:
     low, high = sorted((a, b))
-    assert A100.attainable(low) <= A100.attainable(high) <= A100.flop_per_s
+    assert A100.attainable(low) <= A100.attainable(high) <= 19.5e12
     assert A100.attainable(low) <= A100.bytes_per_s * low
 
 
@@ -52,7 +74,7 @@ def test_the_roof_never_falls_and_never_exceeds_either_ceiling(a: float, b: floa
 )
 def test_impossible_figures_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="cannot place"):
-        place(**bad, roof=A100)  # type: ignore[arg-type]
+        place(**bad, roof=A100)
 
 
 def test_a_roof_without_ceiling_is_refused() -> None:

@@ -1,5 +1,7 @@
 """Verdicts and documents for the tests of the report, hostile ones too."""
 
+from dataclasses import replace
+
 from tracker.errors import ExitCode
 from tracker.model import (
     Case,
@@ -36,6 +38,8 @@ HOSTILE = (
     "[bold red]rich[/]",
 )
 
+COPY = Peaks(copy_bytes_per_s=200e9)
+
 
 def make_case(name: str = "relu", implementation: str = "torch", size: int = 1 << 24) -> Case:
     return Case(name, implementation, "float32", (size,))
@@ -48,6 +52,8 @@ def make_result(
     status: Status = Status.OK,
     warnings: tuple[Warn, ...] = (),
     source_file: str | None = "kernels/relu/cuda.cu",
+    arrays: int = 2,
+    peaks: Peaks = COPY,
 ) -> Result:
     measured = status is Status.OK
     return Result(
@@ -57,9 +63,9 @@ def make_result(
         summary=Summary(8, time_s, time_s, time_s, time_s, time_s, time_s, 0.0)
         if measured
         else None,
-        bytes_moved=8 * case.shape[0],
+        bytes_moved=4 * arrays * case.shape[0],
         correctness=Correctness(checked=True, passed=measured),
-        peaks=Peaks(copy_bytes_per_s=200e9),
+        peaks=peaks,
         source_file=source_file,
         source_line=7,
         warnings=warnings,
@@ -151,4 +157,13 @@ def hostile_document(text: str) -> Document:
         warnings=(Warn("code", text),),
         remarks=(text,),
     )
+    # A cache mode is told in a line of its own where a time is small.
+    case = replace(judged.verdict.case, cache=text)
+    small = make_result(
+        case,
+        5e-6,
+        warnings=(Warn("code", text),),
+        peaks=replace(COPY, copy_source=text, floor_s=2e-6),
+    )
+    judged = replace(judged, verdict=replace(judged.verdict, case=case), result=small)
     return make_document([judged], title=text, lines=(text,), notes=(text,))

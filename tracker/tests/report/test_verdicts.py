@@ -1,18 +1,21 @@
 """The table of verdicts: order, hiding, counts, numbers for people."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from tracker.errors import ExitCode
-from tracker.model import Status, VerdictKind, Warn
+from tracker.model import Peaks, Status, VerdictKind, Warn
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.document import Row, Tone
+from tracker.report.html import to_html
 from tracker.report.json_ import to_json
 from tracker.report.judged import OUTCOMES, Judged
+from tracker.report.markdown import to_markdown
 from tracker.report.text import to_text
 from tracker.report.verdicts import Heading, mean_change, verdict_document
-from tracker.tests.report.samples import make_document, make_judged, one_of_each
+from tracker.tests.report.samples import make_document, make_judged, make_result, one_of_each
 
 
 def names(judged: list[Judged] | None = None, limit: int | None = None) -> list[object]:
@@ -174,3 +177,76 @@ def test_no_change_says_what_would_have_shown_where_that_is_much() -> None:
     coarse = replace(judged, verdict=replace(judged.verdict, detectable=0.43))
     assert "a loss of 43 % would have shown" not in to_text(make_document([judged]), width=100)
     assert "[1] a loss of 43 % would have shown" in to_text(make_document([coarse]), width=100)
+
+
+# A copy and a sum of two arrays of as many bytes, and an empty kernel, on an H200.
+BESIDE = Peaks(copy_bytes_per_s=500e9, two_read_bytes_per_s=400e9, floor_s=2.88e-6)
+FLOOR_LINE = "empty kernel, by the same timer: 2.88 us cold"
+
+
+def timed(
+    name: str, time_s: float, *, arrays: int = 2, kind: VerdictKind = VerdictKind.REGRESSION
+) -> Judged:
+    judged = make_judged(kind, name, effect=-0.05)
+    case = replace(judged.verdict.case, shape=(1 << 17,))
+    result = make_result(case, time_s, arrays=arrays, peaks=BESIDE)
+    return Judged(replace(judged.verdict, case=case), result)
+
+
+def line_of(shown: str, name: str) -> str:
+    return next(line for line in shown.splitlines() if line.startswith(name))
+
+
+def test_an_empty_kernel_stands_beside_a_small_one_and_not_beside_a_large_one() -> None:
+    document = make_document([timed("small", 4.58e-6), timed("large", 1e-4)])
+    shown = to_text(document, width=120)
+    assert "time    empty   GB/s" in line_of(shown, "case")
+    assert "4.580 us  2.88 us" in line_of(shown, "small")
+    assert "2.88 us" not in line_of(shown, "large")
+    assert FLOOR_LINE in shown
+    assert "| 4.580 us | 2.88 us |" in to_markdown(document)
+    assert '<td class="number drop5">2.88 us</td>' in to_html(document)
+
+
+def test_where_no_small_kernel_is_shown_nothing_is_said_of_empty_ones() -> None:
+    hidden = timed("small", 4.58e-6, kind=VerdictKind.NO_CHANGE)
+    document = make_document([timed("large", 1e-4), hidden], limit=1)
+    assert "empty" not in to_text(document, width=120)
+    assert "empty" not in to_markdown(document)
+    # In a page they are only folded.
+    assert "2.88 us" in to_html(document)
+
+
+def test_in_a_narrow_terminal_the_empty_kernel_is_in_the_line_above() -> None:
+    shown = to_text(make_document([timed("small", 4.58e-6)]), width=80)
+    assert FLOOR_LINE in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "4.580 us" in line_of(shown, "small")
+
+
+def test_empty_kernels_of_several_processes_and_modes_are_a_range_each() -> None:
+    several = [timed(name, 4.58e-6) for name in ("a", "b", "c")]
+    for place, (cache, floor) in enumerate([("cold", 2.85e-6), ("cold", 2.9e-6), ("hot", 1.1e-6)]):
+        case = replace(several[place].verdict.case, cache=cache)
+        found = make_result(case, 4.58e-6, peaks=replace(BESIDE, floor_s=floor))
+        several[place] = Judged(replace(several[place].verdict, case=case), found)
+    told = "empty kernel, by the same timer: 2.85 us to 2.90 us cold, 1.10 us hot"
+    assert told in make_document(several).fact_lines
+
+
+def test_the_share_of_a_sum_of_two_arrays_stands_beside_what_moves_three() -> None:
+    # 1.5 MiB in 4.58 us are 343.4 GB/s: 68.7 % of the copy's 500 and 85.9 % of the sum's 400.
+    document = make_document([timed("add", 4.58e-6, arrays=3), timed("relu", 4.58e-6)])
+    shown = to_text(document, width=140)
+    assert "of copy  of sum" in line_of(shown, "case")
+    assert "68.7 %  85.9 %" in line_of(shown, "add")
+    assert "57.2 %" not in shown  # of the sum, which relu, with its two arrays, is not told
+    assert "of sum" not in to_text(make_document([timed("relu", 4.58e-6)]), width=140)
+
+
+def test_machines_get_the_floor_and_both_shares_of_every_result() -> None:
+    rows = json.loads(to_json(make_document([timed("relu", 1e-4)])))["tables"]["verdicts"]
+    assert rows[0]["floor_s"] == 2.88e-6
+    # 1 MiB in 100 us are 10.49 GB/s.
+    assert rows[0]["two_read_fraction"] == pytest.approx(2**20 / 1e-4 / 400e9)
+    assert rows[0]["copy_fraction"] == pytest.approx(2**20 / 1e-4 / 500e9)
