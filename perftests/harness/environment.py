@@ -86,11 +86,10 @@ def _machine_id() -> str:
 def gpu_environment(device: CudaDevice, watch: Watch) -> dict[str, Any]:
     """Return the environment of a GPU, NVML's part None where it is absent or forbidden."""
     properties = device.properties
-    driver = watch.nvml.nvmlSystemGetDriverVersion() if watch.nvml else None
     return {
         "backend": "cuda",
         "gpu_model": str(properties.name),
-        "driver": driver.decode() if isinstance(driver, bytes) else driver,
+        "driver": watch.driver_version(),
         "cuda": torch.version.cuda,
         "compute_capability": f"{properties.major}.{properties.minor}",
         "libraries": libraries("cuda"),

@@ -6,7 +6,8 @@ one line says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ SLOWING = frozenset(
     {"sw_power_cap", "hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"}
 )
 """Reasons that make a window unfit; the others are idleness or a setting of the owner."""
+_OLDER_REASONS = "nvmlDeviceGetCurrentClocksThrottleReasons"
+_TELLING = frozenset({"throttle_reasons", "other_processes"})
+_UNKNOWN = "whether the device slowed itself or was shared is not fully known"
+_CURE = (
+    "install nvidia-ml-py and the driver's NVML library (a container gets that by the driver "
+    "capability utility), and let this user read it"
+)
 
 
 @dataclass(frozen=True)
@@ -60,13 +68,13 @@ class Watch:
             return None
         nvml, handle = self.nvml, self.handle
         clock = nvml.nvmlDeviceGetClockInfo
-        sm = self._ask("sm_clock", lambda: clock(handle, nvml.NVML_CLOCK_SM))
-        memory = self._ask("memory_clock", lambda: clock(handle, nvml.NVML_CLOCK_MEM))
+        sm = self._ask("sm_clock_hz", lambda: clock(handle, nvml.NVML_CLOCK_SM))
+        memory = self._ask("memory_clock_hz", lambda: clock(handle, nvml.NVML_CLOCK_MEM))
         celsius = self._ask(
-            "temperature",
+            "temperature_c",
             lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
         )
-        milliwatts = self._ask("power", lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        milliwatts = self._ask("power_w", lambda: nvml.nvmlDeviceGetPowerUsage(handle))
         return State(
             sm_clock_hz=None if sm is None else sm * 1e6,
             memory_clock_hz=None if memory is None else memory * 1e6,
@@ -75,6 +83,25 @@ class Watch:
             throttle_reasons=self._throttle_reasons(),
             other_processes=self._other_processes(),
         )
+
+    def unread(self) -> str | None:
+        """Return in one line what no reading could tell and what to do, None where all could."""
+        if self.absent is not None:
+            return f"{self.absent}; {_UNKNOWN}; to mend it, {_CURE}"
+        lost = [known.name for known in fields(State) if known.name in self.refused]
+        if not lost:
+            return None
+        unknown = f"; {_UNKNOWN}" if _TELLING & set(lost) else ""
+        names = ", ".join(lost)
+        return f"NVML refused {names}: {self.refused[lost[0]]}{unknown}; to mend it, {_CURE}"
+
+    def driver_version(self) -> str | None:
+        """Return the driver's version, None where NVML is absent or refuses."""
+        if self.nvml is None:
+            return None
+        name = "nvmlSystemGetDriverVersion"
+        version = self._ask(name, getattr(self.nvml, name))
+        return version.decode() if isinstance(version, bytes) else version
 
     def ask(self, name: str, *arguments: object) -> Any:
         """Return one more fact by the name of its NVML function, None where refused."""
@@ -96,11 +123,17 @@ class Watch:
             return None
 
     def _throttle_reasons(self) -> tuple[str, ...]:
-        nvml = self.nvml
-        function = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
-        function = function or nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-        mask = self._ask("throttle_reasons", lambda: function(self.handle)) or 0
+        mask = self._ask("throttle_reasons", self._throttle_mask) or 0
         return tuple(name for bit, name in _REASONS.items() if mask & bit)
+
+    def _throttle_mask(self) -> int:
+        """Ask by today's name, then by that which drivers before 535 know alone."""
+        names = ("nvmlDeviceGetCurrentClocksEventReasons", _OLDER_REASONS)
+        known = [function for name in names if (function := getattr(self.nvml, name, None))]
+        for function in known[:-1]:
+            with suppress(self.nvml.NVMLError):
+                return int(function(self.handle))
+        return int(known[-1](self.handle))
 
     def _other_processes(self) -> int | None:
         """Count compute processes but for this one, which is among those that NVML lists.
@@ -109,7 +142,7 @@ class Watch:
         lists none.
         """
         found = self._ask(
-            "processes", lambda: self.nvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
+            "other_processes", lambda: self.nvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
         )
         return None if found is None else max(0, len(found) - 1)
 

@@ -132,6 +132,9 @@ def _note(found: Findings, bench: Bench, sample: Sample) -> None:
             found.reasons[name] = bench.watch.absent
     for name, reason in bench.watch.refused.items():
         found.reasons[f"during.{name}"] = f"NVML refused: {reason}"
+    unread = bench.watch.unread()
+    if bench.device.kind == "cuda" and unread is not None:
+        found.warnings["nvml"] = unread
     if any(state and state.other_processes for state in states):
         found.warnings["shared_device"] = "another process computed on the device in this window"
     total = sample.late + len(sample.seconds)

@@ -56,7 +56,9 @@ class FakeNvml:
             return [Process(pid) for pid in self.pids]
         return {
             "nvmlInit": None,
+            "nvmlSystemGetDriverVersion": b"580.65.06",
             "nvmlDeviceGetTemperature": 41,
             "nvmlDeviceGetPowerUsage": 123_456,
             "nvmlDeviceGetCurrentClocksEventReasons": self.mask,
+            "nvmlDeviceGetCurrentClocksThrottleReasons": self.mask,
         }[name]

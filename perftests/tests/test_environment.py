@@ -34,7 +34,6 @@ class Nvml(FakeNvml):
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
         which = 0 if arguments[1:] == (self.NVML_CLOCK_SM,) else 1
         known = {
-            "nvmlSystemGetDriverVersion": b"580.65.06",
             "nvmlDeviceGetEnforcedPowerLimit": 700_000,
             "nvmlDeviceGetEccMode": (1, 0),
             "nvmlDeviceGetMigMode": (0, 1),
@@ -80,7 +79,9 @@ def test_clocks_that_the_owner_has_set_are_told(clocks: tuple[int, int]) -> None
 
 def test_what_nvml_refuses_is_none_and_refused_clocks_are_the_usual_ones() -> None:
     names = ("EnforcedPowerLimit", "EccMode", "MigMode", "ApplicationsClock")
-    found = of(Nvml(refused=frozenset(f"nvmlDeviceGet{name}" for name in names)))
+    refused = {f"nvmlDeviceGet{name}" for name in names} | {"nvmlSystemGetDriverVersion"}
+    found = of(Nvml(refused=frozenset(refused)))
+    assert found["driver"] is None
     assert (found["power_limit_w"], found["ecc"], found["mig"]) == (None, None, None)
     assert found["clock_policy"] == "default"
 

@@ -57,8 +57,53 @@ def test_a_refusal_leaves_none_and_its_reason_and_is_not_asked_again() -> None:
         assert state is not None
         assert state.power_w is None
         assert state.temperature_c == 41.0
-    assert seen.refused == {"power": "nvmlDeviceGetPowerUsage: Insufficient Permissions"}
+    assert seen.refused == {"power_w": "nvmlDeviceGetPowerUsage: Insufficient Permissions"}
     assert nvml.calls.count("nvmlDeviceGetPowerUsage") == 1
+
+
+def test_an_older_driver_is_asked_for_throttle_reasons_by_their_older_name() -> None:
+    newer = frozenset({"nvmlDeviceGetCurrentClocksEventReasons"})
+    seen = watch(FakeNvml(mask=0x40, refused=newer))
+    state = seen.read()
+    assert state is not None
+    assert state.throttle_reasons == ("hw_thermal_slowdown",)
+    assert seen.refused == {}
+
+
+def test_what_no_reading_could_tell_is_one_line_that_says_what_to_do() -> None:
+    both = frozenset(f"nvmlDeviceGetCurrentClocks{name}Reasons" for name in ("Event", "Throttle"))
+    processes = frozenset({"nvmlDeviceGetComputeRunningProcesses"})
+    seen = watch(FakeNvml(refused=both | processes))
+    assert seen.unread() is None, "nothing was asked yet"
+    seen.read()
+    line = seen.unread()
+    assert line is not None
+    assert line.startswith("NVML refused throttle_reasons, other_processes: nvmlDevice")
+    assert "slowed itself or was shared is not fully known; to mend it, install" in line
+    assert "\n" not in line
+
+
+def test_a_refusal_that_hides_no_disturbance_does_not_claim_one() -> None:
+    seen = watch(FakeNvml(refused=frozenset({"nvmlDeviceGetPowerUsage"})))
+    seen.read()
+    line = seen.unread()
+    assert line is not None
+    assert line.startswith("NVML refused power_w: ")
+    assert "not fully known" not in line
+
+
+def test_a_fact_that_a_device_does_not_have_is_no_unread_state() -> None:
+    seen = watch(FakeNvml(refused=frozenset({"nvmlDeviceGetMigMode"})))
+    seen.read()
+    assert seen.ask("nvmlDeviceGetMigMode") is None
+    assert seen.unread() is None
+
+
+def test_a_drivers_version_is_text_or_none() -> None:
+    name = "nvmlSystemGetDriverVersion"
+    assert watch(FakeNvml()).driver_version() == "580.65.06"
+    assert watch(FakeNvml(refused=frozenset({name}))).driver_version() is None
+    assert Watch(absent="NVML is absent").driver_version() is None
 
 
 @pytest.mark.parametrize("uuid", ["abc", "GPU-abc"])
