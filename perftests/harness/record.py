@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from perftests.harness.calibrate import Peaks
     from perftests.harness.compare import Comparison
     from perftests.harness.sampling import Sample
+    from perftests.harness.settings import Settings
     from perftests.harness.state import State
     from perftests.harness.workload import Workload
 
@@ -44,6 +45,8 @@ class Findings:
     first_call: dict[str, float | None] = field(default_factory=dict)
     states: dict[str, State | None] = field(default_factory=dict)
     peaks: Peaks | None = None
+    inputs: dict[str, Any] | None = None
+    flush_bytes: int | None = None
     energy: dict[str, float | None] | None = None
     counters: dict[str, float | str | None] | None = None
     walls: dict[str, float] = field(default_factory=dict)
@@ -73,11 +76,13 @@ def _result(found: Findings) -> dict[str, Any]:
         "measurements_s": list(sample.seconds) if sample else [],
         "summary": summarise(sample.seconds) if sample and sample.seconds else None,
         "bytes_moved": workload.bytes_moved,
+        "flush_bytes": found.flush_bytes,
         "flop": workload.flop,
         "timer": sample.timer if sample else None,
         "stop_reason": sample.stop_reason if sample else None,
         "median_cycles": _cycles(sample, reasons),
         "correctness": _correctness(found),
+        "inputs": found.inputs,
         "first_call": {
             name: found.first_call.get(name) for name in ("compile_s", "load_s", "launch_s")
         },
@@ -110,6 +115,15 @@ def _case(workload: Workload, mode: str) -> dict[str, Any]:
         "cache": mode,
         "parameters": dict(workload.parameters),
         "version": workload.version,
+    }
+
+
+def drawn(workload: Workload, settings: Settings) -> dict[str, Any]:
+    """Return what is needed to draw a workload's inputs again, as the record carries it."""
+    return {
+        "seed": settings.seed,
+        "fresh_seed": settings.fresh_seed,
+        "specials": workload.specials,
     }
 
 

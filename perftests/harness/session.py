@@ -46,6 +46,11 @@ class Bench:
     last_busy: float = float("-inf")
     budget: Budget | None = None
     idle_power: Power | None = None
+    cooling_left_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Give the session what it may wait for a device that slows itself."""
+        self.cooling_left_s = self.settings.cooling_s
 
     def rule(self) -> StopRule:
         """Return when the next sample stops: the settings' rule within the session's budget."""

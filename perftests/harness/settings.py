@@ -13,6 +13,9 @@ GPU_RULE = StopRule(resolution_s=7e-9)
 CPU_RULE = StopRule(target=5e-3, min_samples=7, settle_samples=40, max_samples=400, max_seconds=0.4)
 QUICK_SHARE = 0.4
 """Part of the usual time cap that `--bandwatch-quick` leaves."""
+_COOLING_S = 12.0
+"""What a session waits in all for a device that slows itself: half of its sampling time."""
+_FRESH_SEED = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,16 @@ class Settings:
     profile: bool = False
     seed: int = 20261129
     modes: tuple[str, ...] = field(default=("cold",))
+
+    @property
+    def fresh_seed(self) -> int:
+        """The seed of the inputs that are checked after the timed loop."""
+        return self.seed + _FRESH_SEED
+
+    @property
+    def cooling_s(self) -> float:
+        """Seconds that a session may wait in all for a device that slowed itself."""
+        return _COOLING_S * (QUICK_SHARE if self.quick else 1.0)
 
     def rule(self, kind: str) -> StopRule:
         """Return the stop rule for a device kind, "cuda" or "cpu", with the flags applied."""

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from perftests.harness.calibrate import Peaks
+from perftests.harness.chain import measure
 from perftests.harness.compare import Comparison
 from perftests.harness.record import Findings, clip, envelope
 from perftests.harness.sampling import Sample
@@ -14,6 +15,9 @@ from perftests.tests.workloads import relu_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from perftests.harness.session import Session
+    from perftests.harness.workload import Inputs
 
 ENVIRONMENT = {"backend": "cuda", "gpu_model": "NVIDIA H200"}
 DEVICE = {"uuid": "GPU-1", "name": "NVIDIA H200"}
@@ -36,6 +40,8 @@ def full_findings() -> Findings:
         first_call={"compile_s": 0.5, "load_s": None, "launch_s": 1e-5},
         states={"before": State(1.98e9, 3.2e9, 40.0, 100.0, ("gpu_idle",), 0)},
         peaks=Peaks(4.9e12, 4.1e12, "driver", 4.2e12, 6.7e13, 2e-6),
+        inputs={"seed": 7, "fresh_seed": 8, "specials": True},
+        flush_bytes=150 << 20,
         warnings={"near_floor": "mostly launch"},
     )
 
@@ -51,6 +57,29 @@ def test_a_full_result_is_valid_and_strict(validate: Callable[[Any], Any]) -> No
     assert result["before"]["throttle_reasons"] == ["gpu_idle"]
     assert result["warnings"] == [{"code": "near_floor", "message": "mostly launch"}]
     assert result["case"]["parameters"] == {"alpha": 0.5, "fast": True}
+
+
+def test_the_seeds_of_a_record_draw_its_inputs_again(
+    quick_session: Session, validate: Callable[[Any], Any]
+) -> None:
+    asked: list[int] = []
+    usual = relu_workload()
+
+    def make_inputs(seed: int) -> Inputs:
+        asked.append(seed)
+        return usual.make_inputs(seed)
+
+    drawn = relu_workload(make_inputs=make_inputs, specials=False)
+    for mode in ("cold", "hot"):
+        asked.clear()
+        outcome = measure(drawn, quick_session, mode=mode)
+        validate(outcome.envelope)
+        inputs = outcome.result["inputs"]
+        assert [inputs["seed"], inputs["fresh_seed"]] == asked
+        assert inputs["seed"] == quick_session.settings.seed
+        assert inputs["specials"] is False
+        l2_bytes = outcome.envelope["environment"]["l2_bytes"]
+        assert outcome.result["flush_bytes"] == (2 * l2_bytes if mode == "cold" else None)
 
 
 def test_infinity_and_nan_become_null_with_a_reason(validate: Callable[[Any], Any]) -> None:

@@ -44,6 +44,8 @@ class Device:
     launched: int = 0
     turns: int = 0
     rested: int = 0
+    cache_bytes: int = 60 << 20
+    flush_bytes: int = 150 << 20
     clock_step: ClassVar[float] = 0.0
 
     def runner(self, *_: object, streams: bool) -> Device:
@@ -86,6 +88,7 @@ class FakeBench:
     limits: StopRule = field(default_factory=lambda: StopRule(max_samples=64, max_seconds=0.05))
     settings: Settings = field(default_factory=Settings)
     last_busy: float = float("inf")
+    cooling_left_s: float = 0.0
 
     def peaks(self, *_: object) -> Peaks:
         return self.known
@@ -201,6 +204,43 @@ def test_more_than_the_memory_gives_is_a_fault_when_cold_only() -> None:
         judged(1e-5, moved=50_000_000)
     assert broken.value.link is Link.PEAK
     assert judged(1e-5, moved=50_000_000, mode="hot").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("copy", "told"),
+    [(4.95e12, "4950 GB/s, 101%"), (4.8e12, None), (2.5e12, None), (2.4e12, "2400 GB/s, 49%")],
+)
+def test_a_large_copy_beside_the_theoretical_rate_tells_of_wrong_attributes(
+    copy: float, told: str | None
+) -> None:
+    known = replace(PEAKS, copy_bytes_per_s=copy)
+    moved = 4 * Device.cache_bytes
+    found = judged(1e-4, moved=moved, bench={"known": known})
+    assert found.status == "ok", "the time counts all the same"
+    assert (told or "") in found.warnings.get("peak_doubtful", "")
+    assert ("peak_doubtful" in found.warnings) is (told is not None)
+    assert (
+        "peak_doubtful"
+        not in judged(1e-4, moved=moved, mode="hot", bench={"known": known}).warnings
+    )
+    small = judged(1e-4, moved=moved - 1, bench={"known": known})
+    assert "peak_doubtful" not in small.warnings, "caches and launch have a share in it"
+
+
+def test_a_copy_that_is_mostly_launch_says_nothing_of_the_peak() -> None:
+    """8 MB at 1 TB/s take 8 us: less than ten empty launches, though the L2 is far smaller."""
+    small = {"known": replace(PEAKS, copy_bytes_per_s=1e12)}
+    assert "peak_doubtful" not in judged(1e-5, bench=small, cache_bytes=1 << 20).warnings
+    quick = {"known": replace(PEAKS, copy_bytes_per_s=1e12, floor_s=7e-7)}
+    assert "peak_doubtful" in judged(1e-5, bench=quick, cache_bytes=1 << 20).warnings
+
+
+def test_what_was_drawn_and_flushed_stands_beside_the_time() -> None:
+    settings = Settings(seed=7)
+    found = judged(bench={"settings": settings})
+    assert found.inputs == {"seed": 7, "fresh_seed": settings.fresh_seed, "specials": True}
+    assert found.flush_bytes == Device.flush_bytes
+    assert judged(mode="hot").flush_bytes is None
 
 
 def test_a_clock_that_never_settles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
