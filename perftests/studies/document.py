@@ -83,21 +83,12 @@ def write(done: Done, setting: Setting, folder: Path) -> Path:
 
 def _markdown(done: Done, setting: Setting, made: str, shown: str) -> str:
     note = [f"**{setting.note}.**", ""] if setting.note else []
-    made_line = (
-        f"Made {made} by `{setting.command}` at commit {setting.commit}, in {done.seconds:.0f} s; "
-        f"{versions(setting.facts['environment'])}."
-    )
-    if setting.floor_s is not None:
-        made_line += (
-            f" An empty kernel takes {setting.floor_s * 1e6:.1f} us under the timer of this "
-            "process: no cold time below is shorter, and machines differ in it."
-        )
     return "\n".join(
         [
             f"# {done.study.title}: {setting.model}",
             "",
             *note,
-            made_line,
+            made_line(setting, made, done.seconds),
             "",
             f"**Claim.** {done.study.claim}",
             "",
@@ -108,6 +99,20 @@ def _markdown(done: Done, setting: Setting, made: str, shown: str) -> str:
             *(section.text() for section in done.findings.sections),
         ]
     )
+
+
+def made_line(setting: Setting, made: str, seconds: float) -> str:
+    """Return when, by which command, of which commit, in how long and with what it was made."""
+    line = (
+        f"Made {made} by `{setting.command}` at commit {setting.commit}, in {seconds:.0f} s; "
+        f"{versions(setting.facts['environment'])}."
+    )
+    if setting.floor_s is not None:
+        line += (
+            f" An empty kernel takes {setting.floor_s * 1e6:.1f} us under the timer of this "
+            "process: no cold time below is shorter, and machines differ in it."
+        )
+    return line
 
 
 def paragraphs(verdict: str) -> list[str]:

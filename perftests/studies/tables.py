@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
 Value: TypeAlias = str | int | float | bool
 Row: TypeAlias = "dict[str, Value]"
@@ -129,23 +126,6 @@ def versions(environment: Mapping[str, Any]) -> str:
 
 
 _PARTS = (("driver", "driver"), ("CUDA", "cuda"))
-
-
-def write(sections: Sequence[Section], folder: Path, facts: Mapping[str, Any]) -> Path:
-    """Write the trust study, one name for each GPU model, and return the Markdown's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    model = str(facts["environment"]["gpu_model"])
-    stem = f"trust-{slug(model)}"
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    intro = (
-        f"# How far the times can be trusted: {model}\n\n"
-        f"Made {made} by `python -m perftests.studies.trust`; {versions(facts['environment'])}.\n"
-    )
-    path = folder / f"{stem}.md"
-    path.write_text("\n".join([intro, *(section.text() for section in sections)]))
-    document = {"made": made, **facts, "sections": documents(sections)}
-    (folder / f"{stem}.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
-    return path
 
 
 def documents(sections: Iterable[Section]) -> list[dict[str, Any]]:

@@ -6,28 +6,32 @@
 `agreement` sets it against nvbench on the same kernel in the same run; `spread` repeats one median
 in fresh processes; `planted` finds known slow-downs; `overhead` says how much of the wall time is
 not work of the GPU; `suites` how long all kernels take. Figures go to docs/results/ as text and
-JSON, after each part.
+JSON, with command and commit, after each part.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from perftests.studies import nvbench_peer
+from perftests.studies import nvbench_peer, recording
+from perftests.studies.document import Setting, made_line
 from perftests.studies.overhead import overhead
 from perftests.studies.spread import RUNS, spread
 from perftests.studies.suites import suites
-from perftests.studies.tables import Row, Section, write
+from perftests.studies.tables import Row, Section, documents, slug
 from perftests.studies.timed import measured, new_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 AGREEMENT_GOALS = {1: 0.05, 16: 0.01, 64: 0.01, 256: 0.01, 1024: 0.01}
 SIZES_MIB = tuple(AGREEMENT_GOALS)
@@ -56,6 +60,7 @@ def agreement() -> Section:
                 "reached": abs(ours / theirs - 1) <= goal,
                 "harness wall s": own.wall_s,
                 "of it timing s": own.timing_s,
+                "first answer s": own.first_s,
                 "nvbench wall s": peer.wall_s,
                 "wall share": own.wall_s / peer.wall_s,
                 "a fifth": own.wall_s / peer.wall_s <= WALL_GOAL,
@@ -66,7 +71,9 @@ def agreement() -> Section:
     how = (
         f"torch ReLU, fp32, cold, medians; ours first, then nvbench {nvbench_peer.RUNS} times, "
         "each on a stream of its own, the middle one told, in one process, through as many places "
-        "in memory; walls are those of one answer"
+        "in memory; walls are those of one answer, ours without the yardsticks (copies and empty "
+        "launch, measured once for a size and session) and the first call; the first answer at a "
+        "size has the yardsticks too, and that of the first size the first call"
     )
     return Section("Agreement with nvbench", how, rows)
 
@@ -120,13 +127,13 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"no part {unknown[0]!r}: there are {', '.join(PARTS)}")
     sections: list[Section] = []
-    known = facts()
+    setting, started = _setting(given.parts), time.perf_counter()
     for part in given.parts or PARTS:
         began = time.perf_counter()
         sections.append(_made(part))
         print(sections[-1].text())
         print(f"({part}: {time.perf_counter() - began:.1f} s)\n", flush=True)
-        write(sections, given.out, known)
+        write(sections, given.out, setting, time.perf_counter() - started)
     return 0 if all(section.reached for section in sections) else 1
 
 
@@ -136,6 +143,37 @@ def _made(part: str) -> Section:
         return PARTS[part]()
     except RuntimeError as error:
         return Section(part.capitalize(), "Not measured", [{"why": str(error), "reached": False}])
+
+
+def _setting(parts: Sequence[str]) -> Setting:
+    """Return where and how the study runs; asked before a write-up changes the tree."""
+    command = shlex.join(["python", "-m", "perftests.studies.trust", *parts])
+    header = recording.Header(_now(), command, recording.checkout())
+    return Setting(command, facts(), header.commit, small=False)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write(sections: Sequence[Section], folder: Path, setting: Setting, seconds: float) -> Path:
+    """Write what there is so far, one name for each GPU model, and return the Markdown's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, made = f"trust-{slug(setting.model)}", _now()
+    title = f"# How far the times can be trusted: {setting.model}"
+    told = (section.text() for section in sections)
+    path = folder / f"{stem}.md"
+    path.write_text("\n".join([title, "", made_line(setting, made, seconds), "", *told]))
+    document = {
+        "made": made,
+        "command": setting.command,
+        "commit": setting.commit,
+        "seconds": round(seconds, 1),
+        **setting.facts,
+        "sections": documents(sections),
+    }
+    (folder / f"{stem}.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    return path
 
 
 def facts() -> dict[str, Any]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from perftests.harness import chain
-from perftests.studies import nvbench_peer, overhead, trust
+from perftests.studies import nvbench_peer, overhead, recording, timed, trust
+from perftests.studies.document import Setting
 from perftests.studies.nvbench_peer import OwnAnswer, PeerAnswer, read
 from perftests.studies.spread import rows
 from perftests.studies.suites import command, row
+from perftests.studies.tables import Section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +57,7 @@ def test_nvbench_answers_are_read_by_the_name_of_the_size() -> None:
     given = [("relu16_0", "1.3e-5", "1.2e-5"), ("relu16_1", "1.4e-5", "1.25e-5")]
     given += [("relu1_0", "5e-6", "4e-6"), ("relu16_2", "1.2e-5", "1.1e-5")]
     document = {"benchmarks": [benchmark(*each) for each in given]}
-    own = OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise")
+    own = OwnAnswer(4.1e-6, 0.05, 0.04, 0.3, 300, "precise")
     walls = [(1, 9.0), (16, 4.0), (16, 3.0), (16, 8.0)]
     found = read(document, walls, {1: own, 16: own})
     assert found[1] == PeerAnswer(5e-6, 4e-6, 0.0, 9.0, own)
@@ -64,25 +66,43 @@ def test_nvbench_answers_are_read_by_the_name_of_the_size() -> None:
 
 
 def test_agreement_is_told_of_the_medians_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    near, far = (OwnAnswer(s, 0.05, 0.04, 300, "precise") for s in (10.05e-6, 10.2e-6))
+    near, far = (OwnAnswer(s, 0.05, 0.04, 0.3, 300, "precise") for s in (10.05e-6, 10.2e-6))
     answers = {
         mib: PeerAnswer(11e-6, 10e-6, 1e-7, 1.0, far if mib == 64 else near)
         for mib in trust.SIZES_MIB
     }
     monkeypatch.setattr(nvbench_peer, "ask", lambda *_: answers)
-    found = {row["MiB"]: row for row in trust.agreement().rows}
+    section = trust.agreement()
+    found = {row["MiB"]: row for row in section.rows}
     assert [mib for mib, row in found.items() if not row["reached"]] == [64]
     assert found[16]["difference"] == pytest.approx(0.005)
     assert found[16]["nvbench's runs apart"] == pytest.approx(0.01)
     assert found[16]["wall share"] == pytest.approx(0.05)
     assert found[16]["a fifth"] is True
+    assert found[16]["first answer s"] == 0.3
+    assert "without the yardsticks (copies and empty launch" in section.how
+
+
+def test_our_wall_is_that_of_a_later_answer_and_the_first_stands_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter((3.0, 0.5, 2.0, 0.4))
+
+    def measured(_session: object, _mib: int) -> Any:
+        walls = {"total": next(answers), "timing": 0.1}
+        return SimpleNamespace(seconds=[2e-6, 1e-6, 9e-6], walls=walls, result={"stop_reason": "x"})
+
+    monkeypatch.setattr(timed, "measured", measured)
+    found = nvbench_peer._ours(None, [1, 16])  # type: ignore[arg-type]
+    assert found[1] == asdict(OwnAnswer(2e-6, 0.5, 0.1, 3.0, 3, "x"))
+    assert (found[16]["wall_s"], found[16]["first_s"]) == (0.4, 2.0)
 
 
 def test_a_process_prints_what_ours_found_before_nvbench_begins(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A stand-in for the process: what it prints is put together with nvbench's document."""
-    own = {"1": asdict(OwnAnswer(4.1e-6, 0.05, 0.04, 300, "precise"))}
+    own = {"1": asdict(OwnAnswer(4.1e-6, 0.05, 0.04, 0.3, 300, "precise"))}
     tags = ("nv/cold/time/gpu/mean", "nv/cold/time/gpu/median")
     data = [{"tag": tag, "data": [{"name": "value", "value": "4e-6"}]} for tag in tags]
     runs = [{"name": f"relu1_{run}", "states": [{"summaries": data}]} for run in range(3)]
@@ -113,9 +133,32 @@ def test_a_part_that_cannot_be_measured_says_why_and_reaches_nothing(
     monkeypatch.setattr(nvbench_peer, "ask", absent)
     facts = {"environment": {"gpu_model": "X", "driver": "1", "cuda": "13", "libraries": {}}}
     monkeypatch.setattr(trust, "facts", lambda: facts)
+    checkout = {"commit": {"sha": "0123456789abcdef"}, "dirty": False}
+    monkeypatch.setattr(recording, "checkout", lambda: checkout)
     assert trust.main(["agreement", "--out", str(tmp_path)]) == 1
     assert "No module named 'cuda.bench'" in capsys.readouterr().out
-    assert "Not measured" in (tmp_path / "trust-x.md").read_text()
+    told = (tmp_path / "trust-x.md").read_text()
+    assert "Not measured" in told
+    command = "python -m perftests.studies.trust agreement"
+    assert f"by `{command}` at commit 0123456789ab, in 0 s; driver 1, CUDA 13." in told
+    document = json.loads((tmp_path / "trust-x.json").read_text())
+    assert (document["command"], document["commit"]) == (command, "0123456789ab")
+    assert document["environment"] == facts["environment"]
+    assert document["sections"][0]["title"] == "Agreement"
+
+
+def test_the_document_begins_as_those_of_other_studies_do(tmp_path: Path) -> None:
+    facts = {"environment": {"gpu_model": "X", "driver": "1", "cuda": "13", "libraries": {}}}
+    setting = Setting("the command", facts, "abc", small=False)
+    title, _, line, _, section = (
+        trust.write([Section("T", "How", [{"a": 1}])], tmp_path, setting, 61.4)
+        .read_text()
+        .splitlines()[:5]
+    )
+    assert title == "# How far the times can be trusted: X"
+    assert line.startswith("Made 20")
+    assert line.endswith("by `the command` at commit abc, in 61 s; driver 1, CUDA 13.")
+    assert section == "## T"
 
 
 def test_work_on_checks_is_what_the_device_did_outside_the_timed_part() -> None:
