@@ -53,10 +53,11 @@ class Point:
     fraction: float
 
 
-def roofs(peaks: Peaks, *, copy: str) -> tuple[Roof, ...]:
-    """Return the roofs that are known: of the theoretical peak, and of a copy, by the name `copy`.
+def roofs(peaks: Peaks, *, copy: str, sum_of_two: str | None = None) -> tuple[Roof, ...]:
+    """Return the roofs that are known: of the theoretical peak, of a copy, of a sum of two arrays.
 
-    Both end at the theoretical FLOP rate, the only one that is known.
+    The last two go by the names given, the sum only with one. All end at the theoretical FLOP
+    rate, the only one that is known.
     """
     flop = peaks.theoretical_flop_per_s or None
     found = []
@@ -65,6 +66,8 @@ def roofs(peaks: Peaks, *, copy: str) -> tuple[Roof, ...]:
         found.append(Roof(peaks.theoretical_bytes_per_s, flop, "theoretical peak", source))
     if peaks.copy_bytes_per_s:
         found.append(Roof(peaks.copy_bytes_per_s, flop, copy, peaks.copy_source or ""))
+    if sum_of_two is not None and peaks.two_read_bytes_per_s:
+        found.append(Roof(peaks.two_read_bytes_per_s, flop, sum_of_two))
     return tuple(found)
 
 

@@ -73,7 +73,7 @@ def command(
     del form
     with Store.open(config.store.url, read_only=True) as store:
         key, found = find_case(store, " ".join(case))
-        model = gpu or _only_model(store, key, found.label)
+        model = gpu or only_model(store, key, found.label)
         line = series(store, key, model, branch=branch, dirty=dirty, last=limit)
         subjects = {
             sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
@@ -97,7 +97,8 @@ def _nothing(*, dirty: bool) -> str:
     return f"no result matches: loosen the filters{hint}"
 
 
-def _only_model(store: Store, key: str, label: str) -> str:
+def only_model(store: Store, key: str, label: str) -> str:
+    """Return the GPU model that a case was measured on; NotFoundError where there are several."""
     models = sorted({info.gpu_model for info in series_list(store) if info.case_key == key})
     if len(models) == 1:
         return models[0]

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "check": "Judge a run against its baseline; the exit code says how.",
         "compare": "Judge run B against run A.",
         "history": "Show one case over commits.",
+        "show": "Show one result, and where it stands under the roofline.",
         "list": "Show the runs or the cases that the store holds.",
         "doctor": "Say what can be measured here and what is missing.",
         "demo": "Look around with recorded runs of a real GPU.",

@@ -70,6 +70,7 @@ def test_every_format_has_the_same_exit_code(bandwatch: Command) -> None:
         ["check"],
         ["compare", "run-of-commit-1"],
         ["history", "relu"],
+        ["show", "relu"],
         ["list"],
         ["list", "--cases"],
         ["record", "run.json"],

@@ -91,8 +91,8 @@ def test_every_documented_example_runs(example: str, filled: Path, bandwatch: Co
 
 def test_a_day_s_commands_are_there() -> None:
     names = cli.list_commands(click.Context(cli))
-    assert names[:8] == [
-        *("record", "check", "compare", "history", "list", "doctor", "demo", "dashboard"),
+    assert names[:9] == [
+        *("record", "check", "compare", "history", "show", "list", "doctor", "demo", "dashboard"),
     ]
 
 
@@ -109,6 +109,9 @@ def test_a_day_s_commands_are_there() -> None:
         ["compare"],
         ["compare", "no-such-branch"],
         ["history", "no-such-case"],
+        ["show", "no-such-case"],
+        ["show", "relu", "--run", "no-such-run"],
+        ["show", "relu", "--gpu", "no-such-model"],
         ["list", "--limit", "0"],
         ["list", "--limit", "many"],
         ["record"],
@@ -194,6 +197,7 @@ def test_the_help_tells_of_each_command_what_the_command_says(bandwatch: Command
         (["--help"], {"sqlalchemy", "numpy", "rich"}),
         (["list"], {"sqlalchemy.orm", "scipy", "alembic"}),
         (["history", "relu"], {"sqlalchemy.orm", "scipy", "alembic"}),
+        (["show", "relu"], {"sqlalchemy.orm", "scipy.stats", "alembic", "pandas"}),
         (["check"], {"sqlalchemy.orm", "scipy.stats", "alembic", "pandas"}),
         (["compare", "latest"], {"sqlalchemy.orm", "scipy.stats", "alembic", "pandas"}),
     ],
