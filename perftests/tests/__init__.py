@@ -2,16 +2,16 @@
 
 | pitfall | what is done, and the test |
 |---|---|
-| a flush of fixed size | twice the device's own L2; cuda.py; `l2_bytes` is in each record |
+| a flush of fixed size | twice the device's own L2; `flush_bytes` is in each record: test_record |
 | persisting lines survive a flush | reset before each cold launch; cuda_runners.py |
 | graph replays from a warm L2 pass for cold | the mode names the case; test_saboteurs: each_mode |
 | the flush falls into the profiled window | test_counters: the_launch_alone_is_profiled |
 | events carry launch latency; tiny kernels | held stream; test_timing: less_than_an_empty_launch |
 | a rate of one mode read as another's | yardsticks by mode; test_calibrate: another_mode |
 | more than the memory's rate | test_timing: more_than_the_memory_gives; saboteurs_gpu: counted_twice |
-| the peak from a table or a wrong clock | test_calibrate: theoretical_rates_of_known_cards |
-| zeros run faster than random data | inputs are the workload's, normal ones in the suite |
-| a power cap lowers clocks | test_timing: a_reason_to_slow_down, a_low_clock |
+| the peak from a table or a wrong clock | test_calibrate: known_cards; test_timing: a_large_copy |
+| zeros run faster than random data | normal ones in the suite; test_record: draw_its_inputs_again |
+| a power cap lowers clocks | test_timing: a_reason_to_slow_down, a_low_clock; test_cooling |
 | every sample thrown away | test_timing: late_launches_... are no sample |
 | warm-up too short for the clock | test_sampling: a_clock_that_ramps_is_waited_for |
 | lazy loading deadlocks behind a blocker | launched before; a hold ends after 20 ms |
