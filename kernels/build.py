@@ -1,7 +1,6 @@
 """CUDA source to CUBIN by NVRTC: the same bytes for running and for the static checks."""
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,12 +19,17 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Cubin:
-    """Machine code of one source for one architecture. `compile_s` is None when it was cached."""
+    """Machine code of one source for one architecture.
+
+    In seconds: `compile_s` is the compiler's time, None when the code was cached, `code_s` the time
+    until the code was there.
+    """
 
     source: Path
     arch: str
     code: bytes
     compile_s: float | None
+    code_s: float
 
     @property
     def fingerprint(self) -> str:
@@ -124,13 +128,9 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
     """
     options = options_for(arch, extra)
     digest = key((*texts(source), *options, f"nvrtc {nvrtc_version()}"))
-    taken: float | None = None
 
     def build(target: Path) -> None:
-        nonlocal taken
-        start = time.perf_counter()
         target.write_bytes(_compile(source, options))
-        taken = time.perf_counter() - start
 
-    path = produce(f"{source.parent.name}-{arch}-{digest}.cubin", build)
-    return Cubin(source=source, arch=arch, code=path.read_bytes(), compile_s=taken)
+    made = produce(f"{source.parent.name}-{arch}-{digest}.cubin", build)
+    return Cubin(source, arch, made.path.read_bytes(), made.build_s, made.code_s)

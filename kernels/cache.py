@@ -4,12 +4,22 @@ import fcntl
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 DEVICE_FOLDER = Path(__file__).resolve().parent / "device"
 _LOCKS = "locks"
+
+
+class Made(NamedTuple):
+    """A file of the cache. `build_s` is None when it was there; `code_s` is all that it took."""
+
+    path: Path
+    build_s: float | None
+    code_s: float
 
 
 def folder() -> Path:
@@ -44,18 +54,22 @@ def texts(source: Path) -> tuple[bytes, ...]:
     return (source.read_bytes(), *(p.read_bytes() for p in sorted(source.parent.glob("*.*h"))))
 
 
-def produce(name: str, build: Callable[[Path], None]) -> Path:
+def produce(name: str, build: Callable[[Path], None]) -> Made:
     """Return the cached file `name`; when absent, `build` writes it to the path that it is given.
 
     The file appears under its name in one step, so that one who is killed while building never
     shows another a part of it. Who finds it being built, by a thread or another process, waits.
     """
+    began = time.perf_counter()
+    build_s = None
     target = folder() / name
     if not target.exists():
         with _alone(target):
             if not target.exists():
+                start = time.perf_counter()
                 _build(target, build)
-    return target
+                build_s = time.perf_counter() - start
+    return Made(target, build_s, time.perf_counter() - began)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from kernels import build, host
+from kernels import build, first_call, host
 from kernels.cases import Scalar
 from kernels.definition import Definition
 from kernels.implementation import Implementation
@@ -109,15 +109,9 @@ class CudaImplementation(Implementation):
             return None
         return str(self._module(device, dtype).cubin.fingerprint)
 
-    def first_call(self, device: torch.device) -> dict[str, float | None]:
-        """Return what the first call cost in seconds: compiling (None when cached) and loading.
-
-        Where each dtype has a module of its own, it is that of fp32.
-        """
-        if device.type != "cuda":
-            return {"compile_s": None, "load_s": None}
-        module = self._module(device, torch.float32)
-        return {"compile_s": module.cubin.compile_s, "load_s": module.load_s}
+    def first_call(self, call: Callable[[], object]) -> first_call.Parts:
+        """Make the first call: the modules that it launches from tell compiling and loading."""
+        return first_call.of_modules(call)
 
     def _function(
         self, name: str, layout: str, device_index: int, threads: int = THREADS

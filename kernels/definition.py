@@ -8,7 +8,7 @@ import torch
 
 from kernels.cases import Case, Scalar, elementwise_cases
 from kernels.cost import Cost, elementwise_cost
-from kernels.inputs import Check, elementwise_check, normal_inputs
+from kernels.inputs import NORMAL, Check, elementwise_check, normal_inputs
 from kernels.tolerances import EXACT
 
 Tensors = tuple[torch.Tensor, ...]
@@ -22,6 +22,7 @@ class Definition:
 
     `parameters` maps each keyword to its default. `output` gives a case's output shape and dtype;
     `check` refuses arguments that do not fit and returns the output, allocated when none came.
+    `distribution` says in words what `make_inputs` draws for a case.
 
     A zero of the output has the sign that it has in `reference`, except of the implementations that
     `either_zero` names (`ANY` for all of them), each with the reason why it may have either.
@@ -34,6 +35,7 @@ class Definition:
     reference: Callable[..., torch.Tensor]
     check: Check
     make_inputs: Callable[[Case, torch.device, torch.Generator], Tensors]
+    distribution: Callable[[Case], str]
     output: Callable[[Case], tuple[tuple[int, ...], torch.dtype]]
     cost: Callable[[Case], Cost]
     bound: Callable[[Case, Tensors], torch.Tensor | float]
@@ -68,6 +70,7 @@ def elementwise(
         reference=reference,
         check=elementwise_check(name, inputs, dtypes),
         make_inputs=lambda case, device, generator: normal_inputs(case, device, generator, count),
+        distribution=lambda _case: NORMAL,
         output=lambda case: (case.shape, case.torch_dtype),
         cost=lambda case: elementwise_cost(case, count, flop_per_element),
         bound=bound,

@@ -9,6 +9,7 @@ import platform
 import shutil
 import struct
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any
 
 from kernels import toolkit
 from kernels.build import BuildError
-from kernels.cache import DEVICE_FOLDER, key, produce, texts
+from kernels.cache import DEVICE_FOLDER, Made, key, produce, texts
+from kernels.first_call import announced
 
 # Thread-local storage by descriptors: as fast as the static kind, of which there is little.
 TLS = ("-mtls-dialect=gnu2",) if platform.machine() == "x86_64" else ()
@@ -68,6 +70,10 @@ def compile_library(source: Path, extra: Sequence[str] = ()) -> Path:
 
     Raises BuildError with the compiler's message, or naming the missing compiler.
     """
+    return _made(source, extra).path
+
+
+def _made(source: Path, extra: Sequence[str]) -> Made:
     flags = (*FLAGS, *extra)
     path = compiler()
     version = _compiler_version(path) if path else ""
@@ -78,10 +84,14 @@ def compile_library(source: Path, extra: Sequence[str] = ()) -> Path:
 
 
 class Library:
-    """The kernels of one source, loaded into this process."""
+    """The kernels of one source in this process, with the times of `first_call.Loaded`."""
 
     def __init__(self, source: Path, extra: Sequence[str] = ()) -> None:
-        self._library = ctypes.CDLL(str(compile_library(source, extra)))
+        made = _made(source, extra)
+        self.compile_s, self.code_s = made.build_s, made.code_s
+        self.since = time.perf_counter()
+        self._library = ctypes.CDLL(str(made.path))
+        self.load_s = time.perf_counter() - self.since
         self._source = source
 
     def function(self, name: str, layout: str, threads: int) -> "Function":
@@ -126,7 +136,7 @@ class Function:
 
 def library(source: Path, extra: Sequence[str] = ()) -> Library:
     """Return the loaded library of a source, built once a process."""
-    return _library(source, tuple(extra))
+    return announced(_library(source, tuple(extra)))
 
 
 @cache

@@ -7,11 +7,17 @@ from typing import Any
 
 import torch
 
+from kernels import first_call
 from kernels.cases import Case, Scalar
 from kernels.definition import Definition
 from kernels.inputs import as_tensor, like, stream_of
 
 ROOT = Path(__file__).resolve().parent.parent
+_OF_TORCH = (
+    "torch's own kernels come compiled",
+    "torch loads its kernels as they are launched and does not tell when",
+)
+"""Why nothing is told of compiling and loading."""
 
 
 class Implementation(ABC):
@@ -61,6 +67,10 @@ class Implementation(ABC):
     def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
         """Compile and load the module that a call needs; raise BuildError where that fails."""
         raise NotImplementedError(f"{self!r} has no module to prepare")
+
+    def first_call(self, call: Callable[[], object]) -> first_call.Parts:
+        """Make the first call of this, `call`, which waits for the device; return its parts."""
+        return first_call.whole(call, *_OF_TORCH)
 
     def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - overridden
         """Return in one line why a call may allocate by design, None where it never does."""

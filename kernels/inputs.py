@@ -11,6 +11,7 @@ from torch.utils.dlpack import from_dlpack
 from kernels.cases import Case, Scalar
 
 VECTOR_BYTES = 16
+NORMAL = "standard normal"
 _DEFAULT_STREAMS = (0, 1)  # the null stream's handles: none, and cudaStreamLegacy
 Check = Callable[[Sequence[torch.Tensor], torch.Tensor | None, Mapping[str, Scalar]], torch.Tensor]
 
@@ -37,7 +38,7 @@ def make_inputs(case: Case, device: torch.device | str, seed: int) -> tuple[torc
 def normal_inputs(
     case: Case, device: torch.device, generator: torch.Generator, count: int
 ) -> tuple[torch.Tensor, ...]:
-    """Return `count` inputs of standard normal values, of the case's shape and dtype."""
+    """Return `count` inputs, `NORMAL` by name, of the case's shape and dtype."""
     offsets = case.input_offsets[:count] or (0,) * count
     return tuple(
         empty_at(case.shape, case.torch_dtype, device, offset).normal_(generator=generator)

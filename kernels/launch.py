@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from kernels.build import Cubin, arch_for, compile_cubin
+from kernels.first_call import announced
 
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*, CUDA driver API, cuLaunchKernel
 
@@ -128,7 +129,7 @@ class Function:
 
 
 class Module:
-    """A CUBIN loaded on one device. `load_s` is the time that loading took."""
+    """A CUBIN loaded on one device, with the times of `first_call.Loaded`."""
 
     def __init__(self, cubin: Cubin, device_index: int) -> None:
         if torch.cuda.is_current_stream_capturing():
@@ -139,10 +140,20 @@ class Module:
         self.cubin = cubin
         self._device_index = device_index
         with torch.cuda.device(device_index):
-            start = time.perf_counter()
+            self.since = time.perf_counter()
             _cupy().cuda.runtime.setDevice(device_index)
             self._module = _cupy().cuda.driver.moduleLoadData(cubin.code)
-            self.load_s = time.perf_counter() - start
+            self.load_s = time.perf_counter() - self.since
+
+    @property
+    def code_s(self) -> float:
+        """Seconds until the machine code was there, compiled or found."""
+        return self.cubin.code_s
+
+    @property
+    def compile_s(self) -> float | None:
+        """Seconds in the compiler, None when the machine code was found."""
+        return self.cubin.compile_s
 
     def function(self, name: str, layout: str, threads: int) -> Function:
         """Return kernel `name`; `layout` is its parameter list as `struct` format characters."""
@@ -166,7 +177,7 @@ def arch_of(device_index: int) -> str:
 
 def module(source: Path, device_index: int, extra: Sequence[str] = ()) -> Module:
     """Return a source's module on a device: compiled once on disk, loaded once a process."""
-    return _module(source, device_index, tuple(extra))
+    return announced(_module(source, device_index, tuple(extra)))
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernels import first_call
 from kernels.cases import Case
 from kernels.definition import Definition
 from kernels.implementation import Implementation
@@ -54,6 +55,10 @@ class CompiledImplementation(_GpuOnly):
             return None
         return "Inductor copies tensors that are off a 16-byte boundary before each call"
 
+    def first_call(self, call: Callable[[], object]) -> first_call.Parts:
+        """Make the first call: Dynamo's clock tells compiling."""
+        return first_call.of_inductor(call)
+
     @cached_property
     def _compiled(self) -> Callable[..., Any]:
         config: Any = importlib.import_module("torch._dynamo").config
@@ -87,6 +92,10 @@ class TritonImplementation(_GpuOnly):
     def _launch(self) -> Callable[..., None]:
         launch: Callable[..., None] = importlib.import_module(self._module).launch
         return launch
+
+    def first_call(self, call: Callable[[], object]) -> first_call.Parts:
+        """Make the first call: Triton's listeners tell compiling and loading."""
+        return first_call.of_triton(call)
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]

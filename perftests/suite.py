@@ -36,7 +36,7 @@ from perftests.selection import Selection
 from perftests.source_line import source_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import torch
 
@@ -98,10 +98,6 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
     def launch(inputs: Inputs, out: torch.Tensor) -> None:
         implementation(*inputs, out=out, **case.parameters)
 
-    def first_call() -> Mapping[str, float | None]:
-        split = getattr(implementation, "first_call", None)
-        return split(device) if split is not None else {}
-
     return Workload(
         kernel=case.kernel,
         implementation=implementation.name,
@@ -124,7 +120,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         source_file=implementation.source_file,
         source_line=source_line(ROOT / implementation.source_file, case.kernel, case.dtype),
         small=None if smaller == case else partial(workload, implementation, smaller, device),
-        first_call=first_call,
+        first_call=lambda call: implementation.first_call(call).told(),
         inputs_key=(case.kernel, case.label, device),
         allocates=implementation.allocates(case),
     )

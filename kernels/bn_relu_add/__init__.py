@@ -61,6 +61,7 @@ DEFINITION = Definition(
     reference=reference,
     check=contract.check,
     make_inputs=contract.make_inputs,
+    distribution=lambda _case: contract.DISTRIBUTION,
     output=lambda case: (case.shape, case.torch_dtype),
     cost=contract.cost,
     bound=bound,

@@ -8,10 +8,11 @@ import torch
 from kernels.cases import MIB, TIERS, Case, Scalar
 from kernels.cost import Cost
 from kernels.definition import FLOATS
-from kernels.inputs import elementwise_check, empty_at, expect, normal_inputs
+from kernels.inputs import NORMAL, elementwise_check, empty_at, expect, normal_inputs
 
 NAME = "bn_relu_add"
 LAYOUTS = ("nhwc", "nchw")
+DISTRIBUTION = f"{NORMAL}; scale uniform in [0.5, 1.5)"
 # A launch counts elements in 32 bits; larger batches are cut between images.
 MOST_IN_LAUNCH = 1 << 31
 

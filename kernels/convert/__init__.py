@@ -14,7 +14,7 @@ from kernels.convert.reference import reference
 from kernels.cuda import SUFFIX, CudaVector
 from kernels.definition import FLOATS, Definition
 from kernels.implementation import Implementation, TorchImplementation
-from kernels.inputs import normal_inputs
+from kernels.inputs import NORMAL, normal_inputs
 from kernels.tolerances import EXACT
 
 _HERE = Path(__file__).parent
@@ -46,6 +46,7 @@ DEFINITION = Definition(
     reference=reference,
     check=contract.check,
     make_inputs=lambda case, device, generator: normal_inputs(case, device, generator, 1),
+    distribution=lambda _case: NORMAL,
     output=lambda case: (case.shape, contract.target(case.parameters)),
     cost=contract.cost,
     bound=lambda _case, _inputs: EXACT,

@@ -27,6 +27,7 @@ DEFINITION = Definition(
     reference=reference,
     check=arguments.check,
     make_inputs=arguments.make_inputs,
+    distribution=arguments.distribution,
     output=arguments.output,
     cost=arguments.cost,
     bound=error_bound,

@@ -153,6 +153,11 @@ def make_inputs(
     return (x.uniform_(generator=generator),)
 
 
+def distribution(case: Case) -> str:
+    """Return in words what `make_inputs` draws."""
+    return "every byte alike" if case.torch_dtype == torch.uint8 else "uniform in [0, 1)"
+
+
 def cost(case: Case) -> Cost:
     """Return the cost of a case: x read, y written, C multiply-adds an output from the bias on."""
     transform = _transform(case)

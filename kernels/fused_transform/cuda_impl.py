@@ -49,7 +49,6 @@ def host_options(compiled: Variants, types: Types) -> tuple[str, ...]:
     return (*options_of(compiled, types), "-ftls-model=global-dynamic")
 
 
-@cache
 def function_of(
     name: str, threads: int, size: int, compiled: Variants, types: Types, device_index: int
 ) -> Function:
@@ -57,14 +56,19 @@ def function_of(
 
     It takes two addresses and `size` bytes of constants.
     """
-    layout = f"PP{size}s"
     if device_index == CPU:
-        library = host.library(SOURCE, host_options(compiled, types))
-        return library.function(name, layout, threads)
+        return _function(host.library(SOURCE, host_options(compiled, types)), name, size, threads)
     from kernels import launch
 
     module = launch.module(SOURCE, device_index, options_of(compiled, types))
-    return module.function(name, layout, threads)
+    return _function(module, name, size, threads)
+
+
+@cache
+def _function(module: Any, name: str, size: int, threads: int) -> Function:
+    """Return a kernel of a `launch.Module` or `host.Library`, made once."""
+    function: Function = module.function(name, f"PP{size}s", threads)
+    return function
 
 
 def rows_of_tensors(x: torch.Tensor, out: torch.Tensor) -> Rows:

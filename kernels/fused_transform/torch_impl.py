@@ -10,11 +10,16 @@ from typing import Any
 
 import torch
 
+from kernels import first_call
 from kernels.cases import Case
 from kernels.fused_transform.transform import TakesTransform, Transform, transform_of
 from kernels.peers import CompiledImplementation
 
 Constants = tuple[torch.Tensor, ...]
+_OF_JIT = (
+    "torch.jit compiles within this launch and some after it and does not tell when",
+    "torch loads its kernels as they are launched and does not tell when",
+)
 
 
 @cache
@@ -127,6 +132,12 @@ class FusedTorch(TakesTransform):
     def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - the same at every case
         """Return why calls allocate."""
         return "torch's operations leave their steps, or a product's workspace, in temporaries"
+
+    def first_call(self, call: Callable[[], object]) -> first_call.Parts:
+        """Make the first call, whole."""
+        if self._function is jit:
+            return first_call.whole(call, *_OF_JIT)
+        return super().first_call(call)
 
     def _run(
         self, inputs: Sequence[torch.Tensor], out: torch.Tensor, parameters: Mapping[str, Any]

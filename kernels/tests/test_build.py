@@ -84,7 +84,7 @@ def test_a_thing_is_built_once_however_many_want_it(
         target.write_text("all of it")
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: cache.produce("thing", make).read_text(), range(8)))
+        found = list(pool.map(lambda _: cache.produce("thing", make).path.read_text(), range(8)))
     assert found == ["all of it"] * 8
     assert len(built) == 1
 

@@ -1,5 +1,7 @@
 """Registry, cases, costs and inputs: what the measuring suite builds on."""
 
+from math import prod
+
 import pytest
 import torch
 
@@ -52,6 +54,31 @@ def test_cases_are_data_with_a_reason(kernel: str, device_type: str, tier: str) 
         shape, dtype = registry.definition(kernel).output(case)
         assert isinstance(dtype, torch.dtype)
         assert len(shape) >= 1
+
+
+MOMENTS = {
+    "standard normal": (0.0, 1.0),
+    "uniform in [0, 1)": (0.5, 12**-0.5),
+    "uniform in [0.5, 1.5)": (1.0, 12**-0.5),
+    "every byte alike": (127.5, ((256**2 - 1) / 12) ** 0.5),
+}
+"""Mean and standard deviation of each distribution that a kernel may name."""
+
+
+@EVERY_KERNEL
+def test_inputs_are_drawn_as_the_kernel_says(kernel: str) -> None:
+    meaning = registry.definition(kernel)
+    large = [c for c in cases(kernel, "cpu", "correctness") if 4096 <= prod(c.shape) <= 1 << 20]
+    by_dtype = {case.dtype: case for case in large}
+    assert by_dtype
+    for case in by_dtype.values():
+        main, _, scale = meaning.distribution(case).partition("; scale ")
+        inputs = dict(zip(meaning.inputs, make_inputs(case, "cpu", 1), strict=True))
+        for name, values in inputs.items():
+            mean, deviation = MOMENTS[scale if name == "scale" else main]
+            error = 5 * deviation / values.numel() ** 0.5
+            assert abs(float(values.double().mean()) - mean) < error, (name, case.label)
+            assert abs(float(values.double().std()) - deviation) < error, (name, case.label)
 
 
 @EVERY_KERNEL

@@ -30,6 +30,7 @@ from perftests.harness.record import Findings, envelope
 from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
 from perftests.harness.timing import time_workload
+from perftests.harness.workload import FIRST_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -287,25 +288,20 @@ class _Chain:
         workload, found = self.workload, self.found
         key = (workload.kernel, workload.implementation, workload.identity_dtype)
         if key in self.bench.launched:
-            for name in ("compile_s", "load_s", "launch_s"):
+            for name in FIRST_CALL:
                 found.reasons[f"first_call.{name}"] = "this process had launched it before"
             self._guarded(buffers)()
             self.bench.device.synchronize()
             return
         self.bench.launched.add(key)
-        parts = self._hooked()
-        began = time.perf_counter()
-        self._guarded(buffers)()
-        self.bench.device.synchronize()
-        found.first_call = {**parts, "launch_s": time.perf_counter() - began}
-        for name in ("compile_s", "load_s"):
-            if parts.get(name) is None:
-                found.reasons[f"first_call.{name}"] = "the workload does not split its first call"
+        launch = self._bare(buffers)
 
-    def _hooked(self) -> dict[str, float | None]:
-        if self.workload.first_call is None:
-            return {}
-        return dict(self._tried(self.workload.first_call))
+        def call() -> None:
+            launch()
+            self.bench.device.synchronize()
+
+        found.first_call, reasons = self._tried(lambda: workload.split(call))
+        found.reasons |= {f"first_call.{name}": reason for name, reason in reasons.items()}
 
     def _bare(self, buffers: BufferSet) -> Callable[[], object]:
         """Return the launch as it is timed: nothing around the call."""

@@ -6,6 +6,7 @@ on torch's current stream.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,7 +22,18 @@ Scalar: TypeAlias = str | int | float | bool
 Inputs: TypeAlias = "tuple[torch.Tensor, ...]"
 Launch: TypeAlias = "Callable[[Inputs, torch.Tensor], object]"
 Bound: TypeAlias = "float | torch.Tensor | Callable[[Inputs], float | torch.Tensor]"
+FirstCall: TypeAlias = "Callable[[Callable[[], object]], Mapping[str, float | str]]"
 _EMPTY: Mapping[str, Scalar] = MappingProxyType({})
+
+
+FIRST_CALL = ("compile_s", "load_s", "launch_s")
+_UNTOLD = "the workload does not split its first call"
+
+
+def _whole(call: Callable[[], object]) -> Mapping[str, float | str]:
+    began = time.perf_counter()
+    call()
+    return {"launch_s": time.perf_counter() - began}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +49,10 @@ class Workload:
     the tensors there, between guard zones. `specials` plants NaN, infinities, zeros of both signs
     and a subnormal among floating-point inputs for the checks; `zero_sign` demands of a zero the
     reference's sign. `small` gives the same workload at a size fit for a correctness run alone.
-    `first_call` compiles and loads what is not compiled and loaded yet and returns the seconds as
-    `compile_s` and `load_s`. Workloads with an equal `inputs_key` have the same inputs, reference
-    and bound for a seed: these are then made once for consecutive workloads.
+    `first_call(call)` makes the first call, `call()`, which waits for the device, and returns for
+    `compile_s`, `load_s` and `launch_s` seconds, or in words why there are none. Workloads with an
+    equal `inputs_key` have the same inputs, reference and bound for a seed: these are then made
+    once for consecutive workloads.
 
     `allocates` says why a call allocates by design, as a peer may. Its time is then reported with a
     warning; an allocation that nobody declared is refused.
@@ -70,7 +83,7 @@ class Workload:
     source_file: str | None = None
     source_line: int | None = None
     small: Callable[[], Workload] | None = None
-    first_call: Callable[[], Mapping[str, float | None]] | None = None
+    first_call: FirstCall | None = None
     inputs_key: Hashable = None
     allocates: str | None = None
 
@@ -114,6 +127,18 @@ class Workload:
     def identity_shape(self) -> tuple[int, ...]:
         """The shape that names the case: `shape` where given, else the output's."""
         return self.output_shape if self.shape is None else self.shape
+
+    def split(self, call: Callable[[], object]) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Make the first call; return the seconds of its parts, and why any of them is missing."""
+        told = (self.first_call or _whole)(call)
+        seconds: dict[str, float | None] = {}
+        reasons = {}
+        for name in FIRST_CALL:
+            value = told.get(name, _UNTOLD)
+            seconds[name] = None if isinstance(value, str) else value
+            if isinstance(value, str):
+                reasons[name] = value
+        return seconds, reasons
 
     def error_bound(self, inputs: Inputs) -> float | torch.Tensor:
         """Return the absolute error allowed for these inputs."""

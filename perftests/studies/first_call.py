@@ -12,10 +12,12 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kernels.first_call import clocked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     import torch
@@ -73,137 +75,21 @@ def case_of(kernel: str) -> Case:
     return Case(kernel, "float32", (ELEMENTS,))
 
 
-class Split:
-    """A first call of one kind of implementation, split as far as its tools tell."""
-
-    def __init__(self, implementation: Implementation, device: torch.device) -> None:
-        self.implementation, self.device = implementation, device
-
-    def tools(self) -> None:
-        """Import what the first call would import."""
-
-    def parts(self, first: Callable[[], object]) -> tuple[float, float | None, float, bool]:
-        """Make the first call; return seconds of compile, load and launch, and if it compiled."""
-        return 0.0, None, clocked(first), False
-
-
-class CubinSplit(Split):
-    """Our CUDA sources on a GPU: NVRTC, the driver's module, a launch."""
-
-    def tools(self) -> None:
-        """Import CuPy and NVRTC, without touching the GPU."""
+def import_tools(implementation: Implementation, device: torch.device) -> None:
+    """Import what the first call would import, without touching a GPU."""
+    name = implementation.name
+    if name == "triton":
+        import_module("triton")
+        import_module(f"kernels.{implementation.kernel}.triton_impl")
+    elif name.endswith("compile"):
+        import_module("torch._dynamo")
+        import_module("torch._inductor.compile_fx")
+    elif name.startswith("cuda_") and device.type == "cuda":
         from kernels import build, toolkit
 
         import_module("cupy")
         build.nvrtc_version()
         toolkit.include_folders()
-
-    def parts(self, first: Callable[[], object]) -> tuple[float, float | None, float, bool]:
-        """Compile and load by the implementation's own means, then call."""
-        implementation: Any = self.implementation
-        began = time.perf_counter()
-        told = implementation.first_call(self.device)
-        both = time.perf_counter() - began
-        load_s = float(told["load_s"])
-        return both - load_s, load_s, clocked(first), told["compile_s"] is not None
-
-
-class HostSplit(Split):
-    """Our CUDA sources on a CPU: g++, the shared library, a call."""
-
-    def parts(self, first: Callable[[], object]) -> tuple[float, float | None, float, bool]:
-        """Compile, load into the process, call."""
-        from kernels import cache, host
-
-        implementation: Any = self.implementation
-        known = {path.name for path in cache.folder().iterdir()}
-        began = time.perf_counter()
-        path = host.compile_library(implementation.source, self._options())
-        compiled = time.perf_counter() - began
-        began = time.perf_counter()
-        host.Library(implementation.source, self._options())
-        load_s = max(0.0, time.perf_counter() - began)
-        return compiled, load_s, clocked(first), path.name not in known
-
-    def _options(self) -> tuple[str, ...]:
-        variants = getattr(self.implementation, "variants", None)
-        if variants is None:
-            return ()
-        import torch
-
-        from kernels.fused_transform.cuda_impl import default_types, host_options
-
-        types = default_types(torch.float32)
-        return host_options(variants(types), types)
-
-
-class TritonSplit(Split):
-    """Triton's own listeners tell compiling and loading; building its launcher is in the rest."""
-
-    def tools(self) -> None:
-        """Import Triton and the kernel's module."""
-        import_module("triton")
-        import_module(f"kernels.{self.implementation.kernel}.triton_impl")
-
-    def parts(self, first: Callable[[], object]) -> tuple[float, float | None, float, bool]:
-        """Call with listeners in place."""
-        from triton import knobs
-
-        compiles: list[tuple[float, bool]] = []
-        marks: list[float] = []
-
-        def listen(*, times: Any, cache_hit: bool, **_: Any) -> None:
-            compiles.append((times.total * 1e-6, cache_hit))
-
-        def mark(*_: Any) -> None:
-            marks.append(time.perf_counter())
-
-        knobs.compilation.listener = listen
-        knobs.runtime.kernel_load_start_hook.add(mark)
-        knobs.runtime.kernel_load_end_hook.add(mark)
-        took = clocked(first)
-        load_s = sum(end - start for start, end in zip(marks[::2], marks[1::2], strict=False))
-        compile_s = sum(seconds for seconds, _ in compiles)
-        compiled = any(not hit for _, hit in compiles)
-        return compile_s, load_s if marks else None, took - compile_s - load_s, compiled
-
-
-class InductorSplit(Split):
-    """torch.compile: Dynamo's own clock tells compiling; loading is within it."""
-
-    def tools(self) -> None:
-        """Import Dynamo and Inductor."""
-        import_module("torch._dynamo")
-        import_module("torch._inductor.compile_fx")
-
-    def parts(self, first: Callable[[], object]) -> tuple[float, float | None, float, bool]:
-        """Call and read the clock."""
-        took = clocked(first)
-        spent: Mapping[str, list[float]] = import_module(
-            "torch._dynamo.utils"
-        ).compilation_time_metrics
-        compile_s = min(took, sum(spent.get("_compile.compile_inner", [took])))
-        return compile_s, None, took - compile_s, "fx_codegen_and_compile" in spent
-
-
-def split_of(implementation: Implementation, device: torch.device) -> Split:
-    """Return how an implementation's first call is split on a device."""
-    name = implementation.name
-    kind: type[Split] = Split
-    if name.startswith("cuda_"):
-        kind = CubinSplit if device.type == "cuda" else HostSplit
-    elif name == "triton":
-        kind = TritonSplit
-    elif name.endswith("compile"):
-        kind = InductorSplit
-    return kind(implementation, device)
-
-
-def clocked(call: Callable[[], object]) -> float:
-    """Return how long a call takes, in seconds."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
 
 
 def measure(way: str, device_name: str, wait: Callable[[], object] = lambda: None) -> FirstCall:
@@ -219,8 +105,7 @@ def measure(way: str, device_name: str, wait: Callable[[], object] = lambda: Non
     torch.set_num_threads(1)
     kernel, name = way.split("/")
     device, implementation = torch.device(device_name), get(kernel, name)
-    split = split_of(implementation, device)
-    split.tools()
+    import_tools(implementation, device)
     import_s = time.perf_counter() - began
     wait()
     context_s = clocked(lambda: _touch(device))
@@ -229,12 +114,20 @@ def measure(way: str, device_name: str, wait: Callable[[], object] = lambda: Non
     if reason is not None:
         raise RuntimeError(f"{way} cannot run on {device}: {reason}")
     subject = _Subject(implementation, case, device)
-    compile_s, load_s, launch_s, compiled = split.parts(subject.call)
+    parts = implementation.first_call(subject.call)
     right = subject.is_right()
     calls_s = [clocked(subject.call) for _ in range(CALLS)]
     pace_s = clocked(subject.many) / BACK_TO_BACK
     return FirstCall(
-        import_s, context_s, compile_s, load_s, launch_s, compiled, right, pace_s, calls_s
+        import_s=import_s,
+        context_s=context_s,
+        compile_s=parts.code_s or 0.0,
+        load_s=parts.load_s,
+        launch_s=parts.launch_s,
+        compiled=parts.compile_s is not None,
+        right=right,
+        pace_s=pace_s,
+        calls_s=calls_s,
     )
 
 

@@ -74,14 +74,14 @@ def test_every_case_is_taken_off_the_budget_broken_ones_too() -> None:
 
 
 def test_a_first_call_is_split_and_later_ones_say_why_they_are_not() -> None:
-    def split() -> Mapping[str, float | None]:
-        return {"compile_s": 0.5, "load_s": None}
+    def split(call: Callable[[], object]) -> Mapping[str, float | str]:
+        call()
+        return {"compile_s": 0.5, "load_s": "it loads as it compiles", "launch_s": 0.25}
 
     here = session(timing=False)
     first = measure(relu_workload(first_call=split), here).result
-    assert first["first_call"]["compile_s"] == 0.5
-    assert first["first_call"]["launch_s"] > 0
-    assert "does not split" in first["reasons"]["first_call.load_s"]
+    assert first["first_call"] == {"compile_s": 0.5, "load_s": None, "launch_s": 0.25}
+    assert first["reasons"]["first_call.load_s"] == "it loads as it compiles"
     again = measure(relu_workload(first_call=split), here).result
     assert set(again["first_call"].values()) == {None}
     assert again["reasons"]["first_call.launch_s"] == "this process had launched it before"
@@ -93,10 +93,12 @@ def test_a_first_call_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(CpuDevice, "synchronize", lambda _device: time.sleep(0.02))
     result = measure(relu_workload(), session(timing=False)).result
     assert result["first_call"]["launch_s"] >= 0.02
+    assert result["first_call"]["compile_s"] is None
+    assert result["reasons"]["first_call.compile_s"] == "the workload does not split its first call"
 
 
 def test_a_first_call_that_cannot_compile_is_a_broken_launch() -> None:
-    def broken() -> Mapping[str, float | None]:
+    def broken(_call: object) -> Mapping[str, float | str]:
         raise RuntimeError("nvrtc: error: identifier undefined\nand more")
 
     outcome = measure(relu_workload(first_call=broken), session())

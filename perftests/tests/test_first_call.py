@@ -1,0 +1,95 @@
+"""The first call in the suite's records: seconds of each part, or why there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from kernels.cuda import CudaScalar
+from kernels.first_call import CACHED
+from kernels.registry import definition, get, implementations, kernels
+from perftests.harness.chain import measure
+from perftests.harness.workload import FIRST_CALL
+from perftests.suite import workload
+from perftests.tests.workloads import relu_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kernels.cases import Case
+    from kernels.implementation import Implementation
+    from perftests.harness.session import Session
+
+CPU = torch.device("cpu")
+SOURCE = r"""
+#include "prelude.cuh"
+KERNEL(256, relu_scalar_f32, (const float* x, float* y, i64 n)) {
+    const i64 i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) y[i] = x[i] <= 0 ? 0 : x[i];
+}
+"""
+DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", marks=pytest.mark.gpu, id="cuda")]
+
+
+def first_case(implementation: Implementation, device: torch.device) -> Case:
+    """Return the first case of the quick tier that an implementation takes."""
+    found = definition(implementation.kernel).cases(device.type, "quick")
+    return next(case for case in found if case.torch_dtype in implementation.dtypes)
+
+
+def test_what_gxx_compiles_is_told_in_the_suites_record(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    check_session: Session,
+    validate: Callable[[Any], Any],
+) -> None:
+    monkeypatch.setenv("BANDWATCH_CACHE", str(tmp_path / "cache"))
+    known = get("relu", "cuda_scalar")
+    assert isinstance(known, CudaScalar)
+    implementation = CudaScalar(known.definition, known.source)
+    implementation.source = tmp_path / "cuda.cu"
+    implementation.source.write_text(SOURCE)
+    outcome = measure(workload(implementation, first_case(known, CPU), CPU), check_session)
+    parts = outcome.result["first_call"]
+    assert outcome.broken is None
+    assert parts["compile_s"] > parts["load_s"] > 0
+    assert 0 < parts["launch_s"] < parts["compile_s"]
+    assert not any(name.startswith("first_call") for name in outcome.result["reasons"])
+    validate(outcome.envelope)
+
+
+@pytest.mark.parametrize("device_name", DEVICES)
+@pytest.mark.parametrize("kernel", kernels())
+def test_each_part_is_told_or_has_its_reason(
+    kernel: str, device_name: str, check_session: Session, request: pytest.FixtureRequest
+) -> None:
+    if device_name == "cuda":
+        request.getfixturevalue("gpu")
+    device = torch.device(device_name)
+    for implementation in implementations(kernel):
+        case = first_case(implementation, device)
+        if implementation.unavailable(device, case.torch_dtype):
+            continue
+        result = measure(workload(implementation, case, device), check_session).result
+        told, reasons = result["first_call"], result["reasons"]
+        assert told["launch_s"] > 0
+        for name in FIRST_CALL:
+            reason = reasons.get(f"first_call.{name}")
+            assert (told[name] is None) == (reason is not None)
+            assert "does not split" not in (reason or "")
+
+
+def test_a_part_may_be_told_in_words_or_not_at_all() -> None:
+    def found(call: Callable[[], object]) -> Mapping[str, float | str]:
+        call()
+        return {"compile_s": CACHED, "launch_s": 0.25}
+
+    calls: list[int] = []
+    seconds, reasons = relu_workload(first_call=found).split(lambda: calls.append(1))
+    assert calls == [1]
+    assert seconds == {"compile_s": None, "load_s": None, "launch_s": 0.25}
+    assert reasons["compile_s"] == CACHED
+    assert reasons["load_s"] == "the workload does not split its first call"
