@@ -10,22 +10,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
-import sys
-import tempfile
 import time
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from perftests.harness.device_files import device_file, open_for_everyone
 from perftests.harness.errors import UnfitError
+from perftests.harness.processes import Doing, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _POLL_SECONDS = 0.01
-_EVERYONE = 0o666
 
 
 class DeviceLock:
@@ -34,36 +31,48 @@ class DeviceLock:
     def __init__(self, uuid: str, *, timeout_s: float, folder: Path | None = None) -> None:
         self._uuid = uuid
         self._timeout_s = timeout_s
-        base = Path(tempfile.gettempdir()) if folder is None else folder
-        name = "bandwatch-" + re.sub(r"[^0-9A-Za-z-]", "_", uuid)
-        self._path = base / f"{name}.lock"
-        self._gate = base / f"{name}.gate"
+        self._path = device_file(uuid, "lock", folder)
+        self._gate = device_file(uuid, "gate", folder)
+        self._processes = Processes(uuid, folder)
+
+    def join(self) -> None:
+        """Tell that this process has a context on the device, until it ends."""
+        self._processes.join()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the device alone; raise UnfitError that names the holder after the time limit."""
-        with self._held(self._gate, fcntl.LOCK_EX), self._held(self._path, fcntl.LOCK_EX) as file:
-            os.ftruncate(file, 0)
-            os.pwrite(file, json.dumps(_holder()).encode(), 0)
+        with (
+            self._held(self._gate, fcntl.LOCK_EX),
+            self._processes.doing(Doing.WAITS),
+            self._held(self._path, fcntl.LOCK_EX) as file,
+            self._processes.doing(Doing.TIMES) as line,
+        ):
+            _write(file, json.dumps(line.__dict__))  # for who has but the lock, such as doctor
             try:
                 yield
             finally:
-                os.ftruncate(file, 0)
+                _write(file, "")
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Hold the device together with others who do not time."""
-        with self._held(self._gate, fcntl.LOCK_SH):
-            shared = self._held(self._path, fcntl.LOCK_SH)
-            shared.__enter__()
-        try:
+        with ExitStack() as held:
+            with self._held(self._gate, fcntl.LOCK_SH):
+                file = held.enter_context(self._held(self._path, fcntl.LOCK_SH))
+                _write(file, "")  # what one who timed and was killed has left
+                held.enter_context(self._processes.doing(Doing.CHECKS))
             yield
-        finally:
-            shared.__exit__(None, None, None)
 
     @contextmanager
     def _held(self, path: Path, kind: int) -> Iterator[int]:
-        file = _open(path)
+        try:
+            file = open_for_everyone(path)
+        except OSError as error:
+            raise UnfitError(
+                f"cannot lock {self._uuid}: {path} cannot be opened ({error.strerror}), expected a "
+                "file that every user may read and write; remove it, as its owner or as root"
+            ) from None
         try:
             self._wait(file, kind)
             yield file
@@ -83,34 +92,16 @@ class DeviceLock:
                 return
 
     def _refusal(self) -> str:
+        unknown = f"a process without a name has held it (`fuser {self._path}` lists it)"
         return (
-            f"cannot measure on {self._uuid}: {self._named_holder()} has held it for longer than "
-            f"{self._timeout_s:g} s; wait for that process or raise --bandwatch-lock-timeout"
-        )
-
-    def _named_holder(self) -> str:
-        try:
-            holder = json.loads(self._path.read_text())
-        except (OSError, ValueError):
-            return "another process (correctness work shares the lock without a name)"
-        return (
-            f"process {holder.get('pid')} of user {holder.get('user')} since "
-            f"{holder.get('since')} ({holder.get('command')})"
+            f"cannot measure on {self._uuid}: {self._processes.holders() or unknown}; it was not "
+            f"free within {self._timeout_s:g} s: wait for that process or raise "
+            "--bandwatch-lock-timeout"
         )
 
 
-def _open(path: Path) -> int:
-    """Open the lock file for everyone, whatever the umask of who made it first."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _EVERYONE)
-    if os.fstat(file).st_uid == os.getuid():
-        os.fchmod(file, _EVERYONE)
-    return file
-
-
-def _holder() -> dict[str, object]:
-    return {
-        "pid": os.getpid(),
-        "user": os.environ.get("USER") or str(os.getuid()),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(sys.argv)[:200],
-    }
+def _write(file: int, text: str) -> None:
+    """Write the whole of a lock file, unless it can only be read."""
+    with suppress(OSError):
+        os.ftruncate(file, 0)
+        os.pwrite(file, text.encode(), 0)

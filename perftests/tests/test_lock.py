@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -38,24 +41,109 @@ def holder(folder: Path, kind: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_the_holder_is_named_after_the_time_limit(tmp_path: Path) -> None:
-    process = holder(tmp_path, "alone")
-    lock = DeviceLock("GPU-1", timeout_s=0.05, folder=tmp_path)
-    with (
-        pytest.raises(UnfitError, match=f"process {process.pid} of user .* since 20"),
-        lock.alone(),
-    ):
-        pass
+def ended(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.wait()
+
+
+def refusal(folder: Path, kind: str) -> str:
+    """Return the message for one who cannot have the lock, a line."""
+    lock = DeviceLock("GPU-1", timeout_s=0.05, folder=folder)
+    with pytest.raises(UnfitError) as caught, getattr(lock, kind)():
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["alone", "shared"])
+def test_the_holder_is_named_after_the_time_limit(tmp_path: Path, kind: str) -> None:
+    process = holder(tmp_path, "alone")
+    told = refusal(tmp_path, kind)
+    ended(process)
+    named = (
+        f"process {process.pid} of user .* has held it to time since 20.* \\(-c {tmp_path} alone\\)"
+    )
+    assert re.match(f"cannot measure on GPU-1: {named}; it was not free within 0.05 s", told)
+    assert told.endswith(": wait for that process or raise --bandwatch-lock-timeout")
+
+
+def test_all_who_check_are_named_and_not_one_who_was_killed_while_it_timed(tmp_path: Path) -> None:
+    dead = holder(tmp_path, "alone")
+    ended(dead)
+    sharing = [holder(tmp_path, "shared") for _ in range(2)]
+    told = refusal(tmp_path, "alone")
+    for process in sharing:
+        assert f"process {process.pid} of user" in told
+        ended(process)
+    assert told.count("has held it to check since 20") == 2
+    assert str(dead.pid) not in told
+
+
+def test_one_who_was_killed_while_it_checked_is_not_named(tmp_path: Path) -> None:
+    dead, alive = holder(tmp_path, "shared"), holder(tmp_path, "shared")
+    ended(dead)
+    told = refusal(tmp_path, "alone")
+    ended(alive)
+    assert f"process {alive.pid} of user" in told
+    assert f"process {dead.pid} of user" not in told
+
+
+def test_a_killed_holder_that_nobody_has_waited_for_is_not_named(tmp_path: Path) -> None:
+    """A zombie has its number still, and no lock."""
+    dead, alive = holder(tmp_path, "shared"), holder(tmp_path, "shared")
+    dead.kill()
+    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+    told = refusal(tmp_path, "alone")
+    dead.wait()
+    ended(alive)
+    assert f"process {dead.pid} of user" not in told
+
+
+def test_a_holder_that_left_no_name_is_told_as_such(tmp_path: Path) -> None:
+    with (tmp_path / "bandwatch-GPU-1.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        told = refusal(tmp_path, "alone")
+    assert f"without a name has held it (`fuser {tmp_path / 'bandwatch-GPU-1.lock'}` lists" in told
+
+
+def test_who_waits_to_time_is_named_to_who_waits_behind(tmp_path: Path) -> None:
+    checking = holder(tmp_path, "shared")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path), "alone"], stdout=subprocess.PIPE, text=True
+    ) as waiting:
+        deadline = time.monotonic() + 5
+        told = ""
+        while f"process {waiting.pid} " not in told:
+            assert time.monotonic() < deadline, told
+            lock = DeviceLock("GPU-1", timeout_s=0.02, folder=tmp_path)
+            if is_refused(lock):
+                told = refusal(tmp_path, "shared")
+        waiting.kill()
+    ended(checking)
+    assert re.search(f"process {waiting.pid} of user [^,]* has waited to time on it since", told)
+    assert f"process {checking.pid} of user" in told
 
 
 def test_a_name_is_gone_with_its_holder(tmp_path: Path) -> None:
     """Else whoever waits for checks would be told of a process that has long let go."""
     lock = DeviceLock("GPU-1", timeout_s=0.05, folder=tmp_path)
+    files = [tmp_path / f"bandwatch-GPU-1.{suffix}" for suffix in ("lock", "processes")]
     with lock.alone():
-        assert f'"pid": {os.getpid()}' in (tmp_path / "bandwatch-GPU-1.lock").read_text()
-    assert (tmp_path / "bandwatch-GPU-1.lock").read_text() == ""
+        assert all(json.loads(path.read_text())["pid"] == os.getpid() for path in files)
+    assert [path.read_text().strip() for path in files] == ["", ""]
+    with lock.shared():
+        assert json.loads(files[1].read_text())["pid"] == os.getpid()
+    assert [path.read_text().strip() for path in files] == ["", ""]
+
+
+def test_what_a_killed_holder_left_is_cleared_by_the_next_even_one_that_checks(
+    tmp_path: Path,
+) -> None:
+    ended(holder(tmp_path, "alone"))
+    path = tmp_path / "bandwatch-GPU-1.lock"
+    assert path.read_text(), "else there is nothing to clear"
+    with DeviceLock("GPU-1", timeout_s=0.05, folder=tmp_path).shared():
+        assert path.read_text() == ""
 
 
 def test_a_killed_holder_leaves_the_device_free(tmp_path: Path) -> None:
@@ -71,10 +159,9 @@ def test_correctness_work_shares_and_timing_waits_for_it(tmp_path: Path) -> None
     lock = DeviceLock("GPU-1", timeout_s=0.05, folder=tmp_path)
     with lock.shared():
         pass
-    with pytest.raises(UnfitError, match="correctness work shares the lock"), lock.alone():
+    with pytest.raises(UnfitError, match="has held it to check"), lock.alone():
         pass
-    process.kill()
-    process.wait()
+    ended(process)
 
 
 def is_refused(lock: DeviceLock) -> bool:
