@@ -135,13 +135,15 @@ class Session:
 
         gpu = CudaDevice(device.index)
         watch = watch_device(gpu_uuid(gpu))
+        lock = DeviceLock(gpu_uuid(gpu), timeout_s=limit)
+        lock.join()
         return Bench(
             gpu,
             self.settings,
             watch,
             gpu_environment(gpu, watch),
             gpu_device(gpu),
-            DeviceLock(gpu_uuid(gpu), timeout_s=limit),
+            lock,
             budget=self.budget,
         )
 

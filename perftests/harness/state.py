@@ -6,9 +6,12 @@ one line says why.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+
+from perftests.harness.processes import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +42,7 @@ _CURE = (
 
 @dataclass(frozen=True)
 class State:
-    """One reading. Clocks in hertz; `other_processes` counts compute contexts of others."""
+    """One reading. Clocks in hertz; `other_processes` counts those of other calls that compute."""
 
     sm_clock_hz: float | None = None
     memory_clock_hz: float | None = None
@@ -55,12 +58,16 @@ class State:
 
 @dataclass
 class Watch:
-    """NVML's view of one device, matched by UUID; `absent` says why there is none."""
+    """NVML's view of one device, matched by UUID; `absent` says why there is none.
+
+    `processes` knows which of those that compute there belong to this call.
+    """
 
     handle: Any = None
     nvml: Any = None
     absent: str | None = None
     refused: dict[str, str] = field(default_factory=dict)
+    processes: Processes | None = None
 
     def read(self) -> State | None:
         """Return a reading, or None where NVML is absent."""
@@ -136,15 +143,22 @@ class Watch:
         return int(known[-1](self.handle))
 
     def _other_processes(self) -> int | None:
-        """Count compute processes but for this one, which is among those that NVML lists.
+        """Count the compute processes of others: not this one, nor its parent, children, fellows.
 
-        By its number it cannot be told: inside a container NVML numbers processes otherwise, or
-        lists none.
+        Those have contexts here too, but take turns by the lock.
         """
         found = self._ask(
             "other_processes", lambda: self.nvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
         )
-        return None if found is None else max(0, len(found) - 1)
+        if found is None:
+            return None
+        pids = {process.pid for process in found}
+        ours = self.processes.of_this_run() if self.processes else frozenset({os.getpid()})
+        if os.getpid() in pids:
+            return len(pids - ours)
+        # Inside a container NVML numbers processes as the host does, or lists none: as many as are
+        # ours are taken off, of which each has a context; none can be told from another.
+        return max(0, len(pids) - len(ours))
 
 
 def watch_device(uuid: str) -> Watch:
@@ -162,7 +176,7 @@ def watch_device(uuid: str) -> Watch:
             handle = pynvml.nvmlDeviceGetHandleByUUID((prefix + uuid).encode())
         except pynvml.NVMLError:
             continue
-        return Watch(handle=handle, nvml=pynvml)
+        return Watch(handle=handle, nvml=pynvml, processes=Processes(uuid))
     return Watch(absent=f"NVML knows no device with UUID {uuid}")
 
 
