@@ -103,6 +103,7 @@ def workload(implementation: Implementation, case: Case, device: torch.device) -
         implementation=implementation.name,
         launch=launch,
         make_inputs=lambda seed: make_inputs(case, device, seed),
+        distribution=meaning.distribution(case),
         reference=lambda inputs: meaning.reference(*inputs, **case.parameters),
         output_shape=shape,
         output_dtype=dtype,

@@ -70,6 +70,8 @@ def envelope(
 def _result(found: Findings) -> dict[str, Any]:
     workload, sample = found.workload, found.sample
     reasons = dict(found.reasons)
+    if found.inputs and found.inputs["distribution"] is None:
+        reasons["inputs.distribution"] = "the workload does not name it"
     result: dict[str, Any] = {
         "case": _case(workload, found.mode),
         "status": found.status,
@@ -123,6 +125,7 @@ def drawn(workload: Workload, settings: Settings) -> dict[str, Any]:
     return {
         "seed": settings.seed,
         "fresh_seed": settings.fresh_seed,
+        "distribution": workload.distribution,
         "specials": workload.specials,
     }
 

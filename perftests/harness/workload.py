@@ -41,7 +41,8 @@ class Workload:
     """One callable with its inputs, its reference and what it moves.
 
     `launch(inputs, out)` writes `out` on the current stream, without allocating and without
-    waiting. `make_inputs(seed)` gives fresh contiguous tensors, other values for another seed.
+    waiting. `make_inputs(seed)` gives fresh contiguous tensors, other values for another seed,
+    drawn as `distribution` says in words.
     `reference(inputs)` gives the expected output in float64. `bound` is the absolute error allowed,
     a number, a tensor or a function of the inputs; 0 demands the correctly rounded reference.
 
@@ -86,6 +87,7 @@ class Workload:
     first_call: FirstCall | None = None
     inputs_key: Hashable = None
     allocates: str | None = None
+    distribution: str | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without running."""

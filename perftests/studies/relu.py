@@ -36,6 +36,7 @@ def relu_workload(mib: int, *, more: float = 0.0) -> Workload:
         implementation="torch",
         launch=relu_of_torch,
         make_inputs=make_inputs,
+        distribution="standard normal",
         reference=reference,
         output_shape=(n,),
         output_dtype=torch.float32,

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+import torch
+
+from kernels.cases import Case
+from kernels.registry import get
 from perftests.harness.calibrate import Peaks
 from perftests.harness.chain import measure
 from perftests.harness.compare import Comparison
-from perftests.harness.record import Findings, clip, envelope
+from perftests.harness.record import Findings, clip, drawn, envelope
 from perftests.harness.sampling import Sample
+from perftests.harness.settings import Settings
 from perftests.harness.state import State
+from perftests.suite import workload
 from perftests.tests.workloads import relu_workload
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ def full_findings() -> Findings:
         first_call={"compile_s": 0.5, "load_s": None, "launch_s": 1e-5},
         states={"before": State(1.98e9, 3.2e9, 40.0, 100.0, ("gpu_idle",), 0)},
         peaks=Peaks(4.9e12, 4.1e12, "driver", 4.2e12, 6.7e13, 2e-6),
-        inputs={"seed": 7, "fresh_seed": 8, "specials": True},
+        inputs={"seed": 7, "fresh_seed": 8, "distribution": "standard normal", "specials": True},
         flush_bytes=150 << 20,
         warnings={"near_floor": "mostly launch"},
     )
@@ -52,6 +59,8 @@ def test_a_full_result_is_valid_and_strict(validate: Callable[[Any], Any]) -> No
     json.dumps(document, allow_nan=False)
     result = document["result"]
     assert result["median_cycles"] == 3e-6 * 1.5e9
+    assert result["inputs"]["distribution"] == "standard normal"
+    assert "inputs.distribution" not in result["reasons"]
     assert result["correctness"]["worst_error"] == 0.25
     assert result["correctness"]["worst_ratio"] == 1.0
     assert result["before"]["throttle_reasons"] == ["gpu_idle"]
@@ -69,17 +78,28 @@ def test_the_seeds_of_a_record_draw_its_inputs_again(
         asked.append(seed)
         return usual.make_inputs(seed)
 
-    drawn = relu_workload(make_inputs=make_inputs, specials=False)
+    seen = relu_workload(make_inputs=make_inputs, specials=False)
     for mode in ("cold", "hot"):
         asked.clear()
-        outcome = measure(drawn, quick_session, mode=mode)
+        outcome = measure(seen, quick_session, mode=mode)
         validate(outcome.envelope)
         inputs = outcome.result["inputs"]
         assert [inputs["seed"], inputs["fresh_seed"]] == asked
         assert inputs["seed"] == quick_session.settings.seed
         assert inputs["specials"] is False
+        assert inputs["distribution"] is None
+        assert "does not name it" in outcome.result["reasons"]["inputs.distribution"]
         l2_bytes = outcome.envelope["environment"]["l2_bytes"]
         assert outcome.result["flush_bytes"] == (2 * l2_bytes if mode == "cold" else None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "told"), [("uint8", "every byte alike"), ("float32", "uniform in [0, 1)")]
+)
+def test_a_case_of_the_suite_names_what_its_kernel_draws(dtype: str, told: str) -> None:
+    case = Case("fused_transform", dtype, (1, 4, 4, 3), parameters={"transform": "imagenet_ycbcr"})
+    made = workload(get("fused_transform", "torch"), case, torch.device("cpu"))
+    assert drawn(made, Settings())["distribution"] == told
 
 
 def test_infinity_and_nan_become_null_with_a_reason(validate: Callable[[Any], Any]) -> None:

@@ -238,7 +238,12 @@ def test_a_copy_that_is_mostly_launch_says_nothing_of_the_peak() -> None:
 def test_what_was_drawn_and_flushed_stands_beside_the_time() -> None:
     settings = Settings(seed=7)
     found = judged(bench={"settings": settings})
-    assert found.inputs == {"seed": 7, "fresh_seed": settings.fresh_seed, "specials": True}
+    assert found.inputs == {
+        "seed": 7,
+        "fresh_seed": settings.fresh_seed,
+        "distribution": None,
+        "specials": True,
+    }
     assert found.flush_bytes == Device.flush_bytes
     assert judged(mode="hot").flush_bytes is None
 
