@@ -98,7 +98,7 @@ def test_the_seeds_of_a_record_draw_its_inputs_again(
 )
 def test_a_case_of_the_suite_names_what_its_kernel_draws(dtype: str, told: str) -> None:
     case = Case("fused_transform", dtype, (1, 4, 4, 3), parameters={"transform": "imagenet_ycbcr"})
-    made = workload(get("fused_transform", "torch"), case, torch.device("cpu"))
+    made = workload(get("fused_transform", "torch_eager"), case, torch.device("cpu"))
     assert drawn(made, Settings())["distribution"] == told
 
 
