@@ -34,10 +34,10 @@ SLOWING = frozenset(
 _OLDER_REASONS = "nvmlDeviceGetCurrentClocksThrottleReasons"
 _TELLING = frozenset({"throttle_reasons", "other_processes"})
 _UNKNOWN = "whether the device slowed itself or was shared is not fully known"
-_CURE = (
-    "install nvidia-ml-py and the driver's NVML library (a container gets that by the driver "
-    "capability utility), and let this user read it"
+_ABSENT_CURE = (
+    "install nvidia-ml-py and the driver's NVML library (for a container: its capability utility)"
 )
+_REFUSED_CURE = "measure as a user who may read them, on a driver that can"
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class Watch:
     def unread(self) -> str | None:
         """Return in one line what no reading could tell and what to do, None where all could."""
         if self.absent is not None:
-            return f"{self.absent}; {_UNKNOWN}; to mend it, {_CURE}"
+            return f"{self.absent}; {_UNKNOWN}: {_ABSENT_CURE}"
         lost = [known.name for known in fields(State) if known.name in self.refused]
         if not lost:
             return None
         unknown = f"; {_UNKNOWN}" if _TELLING & set(lost) else ""
         names = ", ".join(lost)
-        return f"NVML refused {names}: {self.refused[lost[0]]}{unknown}; to mend it, {_CURE}"
+        return f"NVML refused {names} ({self.refused[lost[0]]}){unknown}: {_REFUSED_CURE}"
 
     def driver_version(self) -> str | None:
         """Return the driver's version, None where NVML is absent or refuses."""

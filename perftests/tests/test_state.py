@@ -78,8 +78,8 @@ def test_what_no_reading_could_tell_is_one_line_that_says_what_to_do() -> None:
     seen.read()
     line = seen.unread()
     assert line is not None
-    assert line.startswith("NVML refused throttle_reasons, other_processes: nvmlDevice")
-    assert "slowed itself or was shared is not fully known; to mend it, install" in line
+    assert line.startswith("NVML refused throttle_reasons, other_processes (nvmlDevice")
+    assert "slowed itself or was shared is not fully known: measure as a user who may" in line
     assert "\n" not in line
 
 
@@ -88,7 +88,7 @@ def test_a_refusal_that_hides_no_disturbance_does_not_claim_one() -> None:
     seen.read()
     line = seen.unread()
     assert line is not None
-    assert line.startswith("NVML refused power_w: ")
+    assert line.startswith("NVML refused power_w (")
     assert "not fully known" not in line
 
 
