@@ -104,6 +104,10 @@ def whole(call: _Call, compile_reason: str, load_reason: str) -> Parts:
     return Parts(clocked(call), reasons=reasons)
 
 
+def _found(code_s: float) -> str:
+    return f"{CACHED} within {code_s:.2g} s"
+
+
 def of_modules(call: _Call) -> Parts:
     """Make the first call of what is ours: the modules that it asks for tell their own times."""
     began = time.perf_counter()
@@ -119,14 +123,14 @@ def of_modules(call: _Call) -> Parts:
         compile_s=sum(compiled) if compiled else None,
         load_s=sum(each.load_s for each in asked),
         code_s=sum(each.code_s for each in asked),
-        reasons={} if compiled else {"compile_s": CACHED},
+        reasons={} if compiled else {"compile_s": _found(sum(each.code_s for each in asked))},
     )
 
 
 @contextmanager
 def _triton_listens() -> Iterator[tuple[list[tuple[float, bool]], list[float]]]:
     """Give what Triton tells: seconds and cache hit of each compilation, a mark about each load."""
-    knobs: Any = import_module("triton").knobs
+    knobs: Any = import_module("triton.knobs")
     compilation, runtime = knobs.compilation, knobs.runtime
     compiles: list[tuple[float, bool]] = []
     marks: list[float] = []
@@ -164,7 +168,7 @@ def of_triton(call: _Call) -> Parts:
     compiled = [seconds for seconds, hit in compiles if not hit]
     reasons = {}
     if not compiled:
-        reasons["compile_s"] = CACHED if compiles else AT_HAND
+        reasons["compile_s"] = _found(code_s) if compiles else AT_HAND
     if not marks:
         reasons["load_s"] = AT_HAND
     return Parts(
@@ -189,7 +193,7 @@ def of_inductor(call: _Call) -> Parts:
     compiled = len(spent.get(_INDUCTOR_COMPILES, ())) > len(compiles)
     reasons = {"load_s": "torch.compile loads while it compiles and does not tell when"}
     if not compiled:
-        reasons["compile_s"] = CACHED if traced else AT_HAND
+        reasons["compile_s"] = AT_HAND if code_s is None else _found(code_s)
     return Parts(
         launch_s=took - (code_s or 0.0),
         compile_s=code_s if compiled else None,
