@@ -8,7 +8,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 
 from perftests.harness.arena import Arena
 from perftests.harness.buffers import POISON_NAN
+from perftests.harness.clock import perf_counter_ns
 from perftests.harness.sampling import Batch
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _HOT_SECONDS = 2e-4
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MAPS = Path("/proc/self/maps")
 _clock = perf_counter_ns
-"""Bound when the harness is imported, before any measured code could replace it."""
 
 
 def last_level_cache_bytes(caches: Path = _CACHES) -> int | None:
