@@ -8,7 +8,6 @@ of them; the records do.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,34 +17,36 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from perftests import child
+from perftests.lost import LOST
 from perftests.options import worker_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-LOST: pytest.StashKey[str] = pytest.StashKey()
-"""The test that lost this process its device, once one has."""
+    from perftests.harness.budget import Budget
+
 _ELSEWHERE: pytest.StashKey[dict[str, list[pytest.TestReport]]] = pytest.StashKey()
-_CARRIED = (
-    "--bandwatch-device",
-    "--bandwatch-mode",
-    "--bandwatch-budget",
-    "--bandwatch-max-seconds",
-    "--bandwatch-max-samples",
-    "--bandwatch-lock-timeout",
-)
-_SWITCHES = ("--bandwatch-quick", "--bandwatch-energy", "--bandwatch-ncu")
-_DROPPED = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST")
+_CARRIED = ("--bandwatch-max-seconds", "--bandwatch-max-samples", "--bandwatch-lock-timeout")
+_SWITCHES = ("--bandwatch-energy", "--bandwatch-ncu")
 
 
-def run_elsewhere(item: pytest.Item, *, timing: bool) -> bool:
-    """Tell the reports of a test from a fresh process; False while this process has its device."""
+def run_elsewhere(item: pytest.Item, *, timing: bool, budget: Callable[[], Budget | None]) -> bool:
+    """Tell the reports of a test from a fresh process; False while this process has its device.
+
+    `budget` gives the session's sampling time, of which the fresh process gets what is left.
+    """
     config = item.config
     if LOST not in config.stash:
         return False
     if item.nodeid not in config.stash.setdefault(_ELSEWHERE, {}):
-        nodeids = _remaining(item)
-        config.stash[_ELSEWHERE].update(_reports(config, nodeids, timing=timing))
+        items = _remaining(item)
+        how = [f"--bandwatch-timing={'on' if timing else 'off'}"]
+        seconds = _part(budget(), items) if timing else None
+        if seconds is not None:
+            how.append(f"--bandwatch-budget={seconds}")
+        nodeids = [other.nodeid for other in items]
+        config.stash[_ELSEWHERE].update(_reports(config, nodeids, how))
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in config.stash[_ELSEWHERE][item.nodeid]:
@@ -54,24 +55,34 @@ def run_elsewhere(item: pytest.Item, *, timing: bool) -> bool:
     return True
 
 
-def _remaining(item: pytest.Item) -> list[str]:
+def _remaining(item: pytest.Item) -> list[pytest.Item]:
     """Return this test and those after it; a parallel worker does not know what it will get."""
-    if worker_index() is not None:
-        return [item.nodeid]
     items = item.session.items
-    return [other.nodeid for other in items[items.index(item) :]]
+    return [item] if worker_index() is not None else items[items.index(item) :]
+
+
+def _part(budget: Budget | None, items: Sequence[pytest.Item]) -> float | None:
+    """Take these tests' part of the sampling time that is left, in seconds."""
+    count = sum("gpu_benchmark" in getattr(item, "fixturenames", ()) for item in items)
+    if budget is None or not count:
+        return None
+    part = budget.sample_s()
+    for _ in range(count):
+        budget.spent(part)
+    return count * part
 
 
 def _reports(
-    config: pytest.Config, nodeids: Sequence[str], *, timing: bool
+    config: pytest.Config, nodeids: Sequence[str], how: Sequence[str]
 ) -> dict[str, list[pytest.TestReport]]:
     """Run tests in a fresh process and return their reports, one of a failure where none came."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "reports.jsonl"
+        words = [*child.arguments(config, nodeids, Path(folder) / "cache"), *how, *_flags(config)]
         done = subprocess.run(
-            [sys.executable, *arguments(config, nodeids, path, timing=timing)],
-            cwd=config.rootpath,
-            env={k: v for k, v in os.environ.items() if not k.startswith(_DROPPED)},
+            [sys.executable, *words, f"--bandwatch-reports={path}"],
+            cwd=child.folder(config),
+            env=child.environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -97,21 +108,11 @@ def _failed(nodeid: str, told: str) -> pytest.TestReport:
     return pytest.TestReport(nodeid, location, {}, "failed", told, "call")
 
 
-def arguments(
-    config: pytest.Config, nodeids: Sequence[str], path: Path, *, timing: bool
-) -> list[str]:
-    """Return what makes Python run these tests as this session would and write their reports."""
+def _flags(config: pytest.Config) -> list[str]:
+    """Return the flags that say how to measure, as they stand in this session."""
     option = config.getoption
     carried = [f"{name}={option(name)}" for name in _CARRIED if option(name) is not None]
-    switches = [name for name in _SWITCHES if option(name)]
-    return [
-        *("-m", "pytest", *nodeids),
-        *("-p", "perftests.plugin", "-p", "no:cacheprovider", "-q"),
-        f"--bandwatch-timing={'on' if timing else 'off'}",
-        f"--bandwatch-reports={path}",
-        *carried,
-        *switches,
-    ]
+    return [*carried, *(name for name in _SWITCHES if option(name))]
 
 
 class ReportWriter:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perftests import child
 from perftests.harness.counters import CountersError, read_counters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _REFUSED: pytest.StashKey[str] = pytest.StashKey()
 """Why this session gets no counters at all, once that is known."""
@@ -30,22 +30,12 @@ def _counters(config: pytest.Config, nodeid: str, mode: str) -> dict[str, float 
         raise CountersError(config.stash[_REFUSED])
     if config.getoption("--bandwatch-device") == "cpu":
         raise CountersError("Nsight Compute counts on a GPU", final=True)
-    root: Path = config.rootpath
-    return read_counters(arguments(config, nodeid), root, flush=mode == "cold")
+    with tempfile.TemporaryDirectory() as kept:
+        words = arguments(config, nodeid, Path(kept))
+        return read_counters(words, child.folder(config), flush=mode == "cold")
 
 
-def arguments(config: pytest.Config, nodeid: str) -> list[str]:
+def arguments(config: pytest.Config, nodeid: str, cache: Path) -> list[str]:
     """Return what makes Python run one test with its workload marked for a profiler."""
-    option = config.getoption
-    quick = ["--bandwatch-quick"] if option("--bandwatch-quick") else []
-    return [
-        "-m",
-        "pytest",
-        nodeid,
-        *("-p", "perftests.plugin", "-p", "no:cacheprovider", "-q"),
-        "--bandwatch-profile",
-        "--bandwatch-timing=off",
-        f"--bandwatch-device={option('--bandwatch-device')}",
-        f"--bandwatch-mode={option('--bandwatch-mode')}",
-        *quick,
-    ]
+    words = child.arguments(config, [nodeid], cache)
+    return [*words, "--bandwatch-profile", "--bandwatch-timing=off"]

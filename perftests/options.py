@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,7 +56,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--bandwatch-mode",
         default="cold",
         metavar="MODES",
-        help="cache modes of the suite, comma-separated: cold, hot, rotated (default: %(default)s)",
+        help="cache modes, comma-separated: cold, hot, rotated (default: %(default)s); the suite "
+        "measures in each of them, a test of your own that names no mode in the first",
     )
     add(
         "--bandwatch-quick",
@@ -127,6 +129,11 @@ def settings_from(config: pytest.Config) -> Settings:
         modes = parse_modes(option("--bandwatch-mode"))
     except SettingError as error:
         raise pytest.UsageError(f"--bandwatch-mode: {error}") from None
+    device = option("--bandwatch-device")
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise pytest.UsageError(
+            f"--bandwatch-device: cannot measure on {device!r}; expected auto, cpu, cuda or cuda:N"
+        )
     timing = timing_enabled(config)
     for name in ("--bandwatch-energy", "--bandwatch-ncu"):
         if option(name) and not timing:

@@ -16,15 +16,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from perftests.fresh import LOST, ReportWriter, run_elsewhere
+from perftests import unfit
+from perftests.early import bind_timers
+from perftests.fresh import ReportWriter, run_elsewhere
 from perftests.harness.budget import Budget
-from perftests.harness.errors import HarnessError, SettingError, UnfitError
+from perftests.harness.errors import ChainBrokenError, HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
+from perftests.lost import LOST, LossWatch
 from perftests.nsight import add_counters
 from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
 from perftests.progress import follow
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     import torch
 
     from perftests.harness.chain import Outcome
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
 
 PROPERTY = "bandwatch"
 """Name of the user property, and key in extra_info, under which a result's record travels."""
-UNFIT_EXIT = 4
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 _SESSION: pytest.StashKey[Session] = pytest.StashKey()
 _REPLAYS = pytest.StashKey[bool]()
@@ -46,8 +50,11 @@ _CASES: pytest.StashKey[int] = pytest.StashKey()
 class GpuBenchmark(Protocol):
     """What the fixture gives: call it once in a test."""
 
-    def __call__(self, workload: Workload, *, mode: str = "cold") -> Outcome:
-        """Check and time a workload; fail the test where a link of the chain breaks."""
+    def __call__(self, workload: Workload, *, mode: str | None = None) -> Outcome:
+        """Check and time a workload; fail the test where a link of the chain breaks.
+
+        `mode` is the cache mode, by default the first of `--bandwatch-mode`.
+        """
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,7 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_REPLAYS] = _replays(config)
     fixture = _ReplayedFixture() if config.stash[_REPLAYS] else _LoneFixture()
     config.pluginmanager.register(fixture, "perftests.gpu_benchmark")
+    config.pluginmanager.register(unfit.Relay(config), "perftests.unfit")
+    config.pluginmanager.register(LossWatch(), "perftests.lost")
     if config.stash[SETTINGS].timing:
+        bind_timers(config)
         follow(config)
     reports = config.getoption("--bandwatch-reports")
     if reports:
@@ -102,7 +112,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     """Run a test in a fresh process once this one has lost its device."""
-    return run_elsewhere(item, timing=item.config.stash[SETTINGS].timing) or None
+    config = item.config
+    timing = config.stash[SETTINGS].timing
+    return run_elsewhere(item, timing=timing, budget=lambda: session_of(config).budget) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Tell what a measurement refuses in one line; a test may catch it before."""
+    try:
+        return (yield)
+    except HarnessError as error:
+        if "gpu_benchmark" not in pyfuncitem.fixturenames:
+            raise
+        if isinstance(error, ChainBrokenError) and error.sticky:
+            pyfuncitem.config.stash.setdefault(LOST, pyfuncitem.nodeid)
+        caller, told = pyfuncitem.funcargs["gpu_benchmark"], str(error)
+        if isinstance(caller, _Caller):
+            caller.not_called(error)
+    pytest.fail(told, pytrace=False)
 
 
 @pytest.hookimpl(trylast=True)
@@ -144,7 +172,7 @@ class _Caller:
         self._benchmark = benchmark
         self._used = False
 
-    def __call__(self, workload: Workload, *, mode: str = "cold") -> Outcome:
+    def __call__(self, workload: Workload, *, mode: str | None = None) -> Outcome:
         """Check and time a workload; fail the test where a link of the chain breaks."""
         if self._used:
             raise SettingError(
@@ -152,6 +180,7 @@ class _Caller:
                 "write one test for each workload, or parametrise it"
             )
         self._used = True
+        mode = self._only_mode(workload) if mode is None else mode
         outcome = self._measured(workload, mode)
         if outcome.broken is None:
             self._ask_for_more(outcome)
@@ -167,14 +196,35 @@ class _Caller:
             replay(self._benchmark, clock, outcome.seconds, outcome.timer or "none")
         return outcome
 
+    def not_called(self, error: HarnessError) -> None:
+        """Tell pytest-benchmark of an error that came before the call, such as a workload's."""
+        if not self._used and self._benchmark is not None:
+            refuse(self._benchmark, error)
+
+    def _only_mode(self, workload: Workload) -> str:
+        """Return the mode of a test that names none; say so where several were asked for."""
+        first, *others = self._config.stash[SETTINGS].modes
+        if others:
+            told = (
+                f"{workload.label}: measured in mode {first} alone, the first of --bandwatch-mode: "
+                "the test names none; parametrise it with `mode` to measure in several"
+            )
+            warnings.warn(pytest.PytestWarning(told), stacklevel=3)
+        return first
+
     def _measured(self, workload: Workload, mode: str) -> Outcome:
         from perftests.harness.chain import measure
 
+        unfit.fail_if_known(self._config)
         try:
             session = session_of(self._config)
             return measure(workload, session, mode=mode, test=self._node.nodeid)
         except UnfitError as error:
-            pytest.exit(f"environment unfit: {error}", returncode=UNFIT_EXIT)
+            unfit.end_session(self._config, error)
+        except HarnessError as error:
+            if self._benchmark is not None:
+                refuse(self._benchmark, error)
+            raise
 
     def _ask_for_more(self, outcome: Outcome) -> None:
         """Read the counters where asked for, and say so where counters or energy are missing."""
@@ -217,6 +267,4 @@ def bandwatch_device(request: pytest.FixtureRequest) -> torch.device:
     try:
         return choose_device(request.config.getoption("--bandwatch-device"), worker_index())
     except UnfitError as error:
-        pytest.exit(f"environment unfit: {error}", returncode=UNFIT_EXIT)
-    except HarnessError as error:
-        raise pytest.UsageError(f"--bandwatch-device: {error}") from None
+        unfit.end_session(request.config, error)

@@ -224,20 +224,6 @@ def test_a_missing_gpu_is_an_unfit_environment(run: Callable[..., pytest.RunResu
     result.stdout.fnmatch_lines(["*environment unfit: cannot measure on cuda:99*"])
 
 
-def test_a_held_lock_is_an_unfit_environment_that_names_the_holder(
-    run: Callable[..., pytest.RunResult],
-) -> None:
-    from perftests.harness.environment import cpu_device
-    from perftests.harness.lock import DeviceLock
-
-    with DeviceLock(cpu_device()["uuid"], timeout_s=60).alone():
-        result = run(GOOD, "--bandwatch-timing=on", "--bandwatch-lock-timeout=0.05")
-    assert result.ret == 4
-    result.stdout.fnmatch_lines(
-        ["*environment unfit: cannot measure on cpu-*: process * has held*"]
-    )
-
-
 @pytest.mark.parametrize("flag", ["--bandwatch-energy", "--bandwatch-ncu"])
 def test_more_than_times_without_timing_is_wrong_use(
     flag: str, run: Callable[..., pytest.RunResult]
@@ -268,3 +254,71 @@ def test_a_profiled_run_checks_and_times_nothing(run: Callable[..., pytest.RunRe
     result = run(GOOD, "--bandwatch-profile", "--bandwatch-timing=off", "-s")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*timed 0*"])
+
+
+def test_what_a_measurement_refuses_is_one_line_and_fails_its_test_alone(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    source = GOOD.replace("outcome = gpu_benchmark(relu_workload())", "gpu_benchmark({})").replace(
+        '    print("timed", len(outcome.seconds))\n', ""
+    )
+    sources = [
+        "relu_workload(n=2), mode='rotated'",
+        "relu_workload(bytes_moved=0)",
+        "relu_workload(n=4096)",
+    ]
+    tests = [source.format(each).replace("good", f"t{i}") for i, each in enumerate(sources)]
+    result = run("".join(tests), "--bandwatch-timing=on", "-W", "error")
+    result.assert_outcomes(passed=1, failed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "cannot measure relu/under_test float32 [[]2] in mode rotated: it would take *",
+            "cannot describe relu/under_test: bytes_moved is 0; *",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Error*.py*")
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*>  *gpu_benchmark(*")
+
+
+def test_a_test_may_expect_a_refusal(run: Callable[..., pytest.RunResult]) -> None:
+    source = (
+        "import pytest\n"
+        "from perftests.harness.errors import SettingError\n"
+        "from perftests.tests.workloads import relu_workload\n"
+        "def test_refused(gpu_benchmark):\n"
+        "    with pytest.raises(SettingError, match='in mode rotated'):\n"
+        "        gpu_benchmark(relu_workload(n=2), mode='rotated')\n"
+    )
+    run(source, "--bandwatch-timing=on").assert_outcomes(passed=1)
+
+
+MODES = """
+import warnings
+from perftests.tests.workloads import relu_workload
+
+def test_names_none(gpu_benchmark):
+    print("mode", gpu_benchmark(relu_workload()).result["case"]["cache"])
+
+def test_names_one(gpu_benchmark):
+    print("named", gpu_benchmark(relu_workload(n=4096), mode="cold").result["case"]["cache"])
+"""
+
+
+def test_a_test_that_names_no_mode_takes_the_one_asked_for(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    result = run(MODES, "-s", "--bandwatch-mode=hot", "-W", "error")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*mode hot*", "*named cold*"])
+
+
+def test_a_test_that_names_no_mode_says_which_of_several_it_took(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    result = run(MODES, "-s", "--bandwatch-mode=hot,cold")
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.fnmatch_lines(
+        ["*mode hot*", "*named cold*", "*relu/under_test *: measured in mode hot alone, the first*"]
+    )

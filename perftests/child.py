@@ -1,0 +1,134 @@
+"""A pytest of our own in another process: the same project, plugins, options and device.
+
+A lost device and Nsight Compute need one. Options that pytest's own configuration names (`addopts`)
+are read again there; those of the command line and of PYTEST_ADDOPTS are carried as far as they say
+what a test finds. What says which tests to run, how many at once and where to write is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perftests.harness.errors import HarnessError
+from perftests.options import worker_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pytest
+
+_LISTS = (("plugins", "-p"), ("override_ini", "-o"), ("pythonwarnings", "-W"))
+_VALUES = (("importmode", "--import-mode"), ("confcutdir", "--confcutdir"))
+_DROPPED = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST")
+_OURS = ("perftests.plugin", "tracker.pytest_plugin")
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without what makes the child one of its test workers."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(_DROPPED)}
+
+
+def folder(config: pytest.Config) -> Path:
+    """Return where the child starts: where this session did, for options that name files."""
+    return config.invocation_params.dir
+
+
+def arguments(config: pytest.Config, nodeids: Iterable[str], cache: Path) -> list[str]:
+    """Return what makes Python run these tests as this session would; `cache` is a folder for it.
+
+    Whether to time and what to write is the caller's to add.
+    """
+    return [
+        *("-m", "pytest", *(_placed(config, nodeid) for nodeid in nodeids)),
+        *("-p", "perftests.plugin", *_of_pytest(config, cache), *_of_the_user(config), "-q"),
+        f"--bandwatch-device={_device(config)}",
+        f"--bandwatch-mode={config.getoption('--bandwatch-mode')}",
+        *(["--bandwatch-quick"] if config.getoption("--bandwatch-quick") else []),
+    ]
+
+
+def _placed(config: pytest.Config, nodeid: str) -> str:
+    """Return a test's id, which begins at the root folder, with the whole path of its file."""
+    file, colons, rest = nodeid.partition("::")
+    return f"{config.rootpath / file}{colons}{rest}"
+
+
+def _of_pytest(config: pytest.Config, cache: Path) -> Iterator[str]:
+    """Yield what says where the project is and which plugins and settings it has."""
+    option = config.getoption
+    yield f"--rootdir={config.rootpath}"
+    if config.inipath is not None:
+        yield from ("-c", str(config.inipath))
+    for name, flag in _LISTS:
+        for value in option(name, None) or ():
+            yield from (flag, value)
+    yield from (f"{flag}={option(name)}" for name, flag in _VALUES if option(name, None))
+    if option("doctestmodules", default=False):
+        yield "--doctest-modules"
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        yield from ("-o", f"cache_dir={cache}")
+    if hasattr(config.option, "numprocesses"):
+        yield "-n0"
+    yield "--maxfail=0"
+
+
+def _device(config: pytest.Config) -> str:
+    """Return the device that this process measures on: the child is nobody's worker."""
+    from perftests.harness.session import choose_device
+
+    name = str(config.getoption("--bandwatch-device"))
+    try:
+        chosen = choose_device(name, worker_index())
+    except HarnessError:
+        return name
+    return name if chosen.type == "cpu" else str(chosen)
+
+
+def _of_the_user(config: pytest.Config) -> list[str]:
+    """Return the options given that the project's own conftest files and plugins registered."""
+    known = _Options()
+    for plugin in config.pluginmanager.get_plugins():
+        hook = getattr(plugin, "pytest_addoption", None)
+        if hook is not None and _is_of_the_project(config, plugin):
+            given = {"parser": known, "pluginmanager": config.pluginmanager}
+            wanted = inspect.signature(hook).parameters
+            hook(**{name: given[name] for name in wanted if name in given})
+    words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+    return list(known.among([*words, *map(str, config.invocation_params.args)]))
+
+
+def _is_of_the_project(config: pytest.Config, plugin: object) -> bool:
+    file, name = getattr(plugin, "__file__", None), getattr(plugin, "__name__", "")
+    if not file or name in _OURS or "site-packages" in Path(file).parts:
+        return False
+    return any(Path(file).is_relative_to(root) for root in (config.rootpath, folder(config)))
+
+
+class _Options:
+    """Stands in for pytest's parser and its groups: notes options and which take a value."""
+
+    def __init__(self) -> None:
+        self._takes_value: dict[str, bool] = {}
+
+    def getgroup(self, *_: Any, **__: Any) -> _Options:
+        return self
+
+    def addoption(self, *names: str, **attributes: Any) -> None:
+        takes = attributes.get("action", "store") in {"store", "append", "extend"}
+        self._takes_value.update(dict.fromkeys(names, takes))
+
+    def addini(self, *_: Any, **__: Any) -> None:
+        """Note nothing: settings are read again."""
+
+    def among(self, words: Sequence[str]) -> Iterator[str]:
+        """Yield what of a command line are options noted here, with their values."""
+        value_follows = False
+        for word in words:
+            name, equals, _ = word.partition("=")
+            if value_follows or name in self._takes_value:
+                yield word
+            value_follows = not value_follows and not equals and self._takes_value.get(name, False)
