@@ -57,7 +57,8 @@ class Line:
 
     def __str__(self) -> str:
         """Return who does what since when."""
-        who = f"process {self.pid} of user {self.user}"
+        there = "" if self.namespace == _namespace() else "another container's "
+        who = f"{there}process {self.pid} of user {self.user}"
         return f"{who} {self.doing} since {self.since} ({self.command})"
 
     def lives(self) -> bool:
