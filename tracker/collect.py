@@ -41,12 +41,13 @@ class Collected:
     """What a session measured.
 
     `problems` are records that could not be used, one line each; `untimed` counts results of tests
-    that were checked and, on request, not timed.
+    that were checked and, on request, not timed; `failed` counts tests that failed.
     """
 
     envelopes: tuple[Envelope, ...]
     problems: tuple[str, ...]
     untimed: int = 0
+    failed: int = 0
 
 
 @dataclass(slots=True)
@@ -99,7 +100,8 @@ class Collector:
                     )
                 else:
                     envelopes[key] = envelope
-        return Collected(tuple(envelopes.values()), tuple(problems), untimed)
+        failed = sum(bool(test.broken) for test in self._tests.values())
+        return Collected(tuple(envelopes.values()), tuple(problems), untimed, failed)
 
 
 def _is_untimed(data: object) -> bool:

@@ -90,7 +90,7 @@ class Session:
         """Record what was collected and judge it; `partial` says why the suite is not complete."""
         problems = tuple(f"not recorded: {problem}" for problem in collected.problems)
         if not collected.envelopes:
-            lines = (*problems, *self.told, _nothing(collected))
+            lines = (*problems, *self.told, _nothing(collected, partial))
             return Ending((), _nothing_code(problems), lines)
         runs = self._runs(collected, partial)
         try:
@@ -248,13 +248,15 @@ def _nothing_code(problems: Sequence[str]) -> ExitCode:
     return ExitCode.USAGE if problems else ExitCode.UNDECIDED
 
 
-def _nothing(collected: Collected) -> str:
+def _nothing(collected: Collected, partial: str | None) -> str:
     if collected.untimed:
         return (
             f"nothing was measured: {collected.untimed} results were checked and not timed "
             "(timing is off); nothing is recorded"
         )
-    return (
-        "nothing was measured: no test that ran left a result; nothing is recorded; "
-        "is the suite among the paths, and did a selection leave it out?"
-    )
+    failed = f"{collected.failed} failed" if collected.failed else None
+    why = "; ".join(reason for reason in (partial, failed) if reason is not None)
+    told = "nothing was measured: no test that ran left a result"
+    if why:
+        return f"{told} ({why}); nothing is recorded"
+    return f"{told}; nothing is recorded; is the suite among the paths?"

@@ -115,6 +115,19 @@ def test_a_session_without_any_test_measured_nothing(sandbox: Sandbox) -> None:
     assert "nothing was measured" in text(result)
 
 
+def test_nothing_measured_is_explained_by_what_kept_it_from_that(sandbox: Sandbox) -> None:
+    told = "nothing was measured: no test that ran left a result"
+    ends = "import pytest; pytest.exit('environment unfit: held', returncode=4)"
+    sandbox.records({"relu": ends}, relu=envelope())
+    result = sandbox.run("--benchmark", subprocess=True)
+    assert result.ret == 4
+    assert f"{told} (the session was interrupted); nothing is recorded" in text(result)
+    assert "is the suite among the paths" not in text(result)
+    sandbox.pytester.makepyfile(test_other="def test_fails(): assert 0")
+    result = sandbox.run("--benchmark", "suite", "test_other.py", "--deselect=suite")
+    assert f"{told} (--deselect selected a part; 1 failed); nothing is recorded" in text(result)
+
+
 def test_checked_but_not_timed_is_nothing_measured(sandbox: Sandbox) -> None:
     record = envelope()
     record["result"] |= {"measurements_s": [], "summary": None}
