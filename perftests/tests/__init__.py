@@ -23,11 +23,12 @@
 | the second of A and B wins | turns.py, test_turns; fresh processes in the trust study |
 | the host's time of a launch alone | events on the launch stream; test_saboteurs: another_thread |
 | events on another stream | test_saboteurs_gpu: an_independent_stream, the_default_stream |
-| side streams, lazy results, patched timers | the same; timers are bound at import |
+| side streams, lazy results | the same |
+| patched timers | bound before the tests are collected; test_early: replaces_the_clocks |
 | output cached from an earlier call | test_saboteurs: caches its output |
 | zeros pass, an unwritten tail | test_saboteurs: does nothing, skips its tail |
 | a failed launch is fast | test_saboteurs: fails to launch; saboteurs_gpu: real_launch_error |
-| a sticky error blamed on the next test | test_fresh: an_illegal_address_fails_its_own_test_alone |
+| a sticky error blamed on the next test | test_fresh, test_lost: fails_its_own_test_alone |
 | allocations in the timed region | test_saboteurs(_gpu): allocations... are refused |
 | the caching allocator hides overruns | guard zones; `python -m kernels sanitize-gpu memcheck` |
 | a graph keeps its pointers | fresh inputs at the same addresses; test_saboteurs: each_mode |
