@@ -11,7 +11,7 @@ from perftests.harness.cooling import SLOW_CLOCK, cool_down
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.record import drawn
 from perftests.harness.sampling import Runner, Sample, Warmth, collect, warm_up
-from perftests.harness.state import slowing_reasons
+from perftests.harness.state import State, slowing_reasons
 from perftests.harness.stop import CUT_OFF, relative_error
 from perftests.harness.summary import summarise
 
@@ -157,7 +157,9 @@ def _note(found: Findings, bench: Bench, sample: Sample) -> None:
         for name in ("before", "during", "after"):
             found.reasons[name] = bench.watch.absent
     for name, reason in bench.watch.refused.items():
-        found.reasons[f"during.{name}"] = f"NVML refused: {reason}"
+        of_states = name in State.__dataclass_fields__
+        for part in found.states if of_states else ("environment",):
+            found.reasons[f"{part}.{name}"] = f"NVML refused: {reason}"
     unread = bench.watch.unread()
     if bench.device.kind == "cuda" and unread is not None:
         found.warnings["nvml"] = unread

@@ -70,6 +70,18 @@ def test_a_window_that_nvml_could_not_tell_all_of_is_marked_in_one_line(
     assert "\n" not in warning["message"]
 
 
+def test_each_value_that_nvml_refused_has_its_reason_under_its_own_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nvml = FakeNvml(refused=frozenset({"nvmlDeviceGetPowerUsage", "nvmlDeviceGetMigMode"}))
+    watch = Watch(handle=1, nvml=nvml)
+    assert watch.ask("nvmlDeviceGetMigMode") is None
+    found = timed(monkeypatch, watch, "cuda")
+    parts = [f"{when}.power_w" for when in ("before", "during", "after")]
+    assert set(found.reasons) == {*parts, "environment.nvmlDeviceGetMigMode"}
+    assert all(reason.startswith("NVML refused: ") for reason in found.reasons.values())
+
+
 def test_a_cpu_and_a_gpu_that_told_all_have_no_such_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timed(monkeypatch, Watch(absent="a CPU has no NVML"), "cpu").warnings == {}
     watch = Watch(handle="handle", nvml=FakeNvml())
