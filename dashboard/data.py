@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dashboard.order import in_commit_order
 from dashboard.text import short
-from tracker import occasion, queries
+from tracker import occasion, queries, yardsticks
 from tracker.errors import NotFoundError
 from tracker.model import Case, Commit, Result
 from tracker.occasion import Meant
@@ -213,6 +213,7 @@ _ROW = (
     *("label", "case_key", "kernel", "implementation", "dtype", "shape", "status"),
     *("median_s", "count", "bytes_moved", "flop", "bandwidth", "copy_fraction"),
     *("copy_bytes_per_s", "copy_source", "theoretical_bytes_per_s", "theoretical_flop_per_s"),
+    *("two_read_bytes_per_s", "two_read_fraction", "of_sum", "floor_s", "empty_s"),
     *("checked", "passed", "worst_error", "bound", "worst_ratio", "detail", "compile_s"),
     "warnings",
 )
@@ -220,6 +221,7 @@ _ROW = (
 
 def _row(result: Result) -> dict[str, str | float | bool | None]:
     case, peaks, check = result.case, result.peaks, result.correctness
+    two_read = yardsticks.sum_fraction(result)
     return {
         "label": label(case),
         "case_key": case.fingerprint,
@@ -238,6 +240,12 @@ def _row(result: Result) -> dict[str, str | float | bool | None]:
         "copy_source": peaks.copy_source or "same-size copy in this run",
         "theoretical_bytes_per_s": _number(peaks.theoretical_bytes_per_s),
         "theoretical_flop_per_s": _number(peaks.theoretical_flop_per_s),
+        "two_read_bytes_per_s": _number(peaks.two_read_bytes_per_s),
+        "two_read_fraction": _number(two_read),
+        # Of those to whom it is told: what moves three arrays, and what is small.
+        "of_sum": _number(two_read if yardsticks.fits_sum(result) else None),
+        "floor_s": _number(peaks.floor_s),
+        "empty_s": _number(yardsticks.floor_beside(result)),
         "checked": check.checked,
         "passed": bool(check.passed),
         "worst_error": _number(check.worst_error),

@@ -13,7 +13,7 @@ from dashboard.layout import View
 from dashboard.metrics import BANDWIDTH, percent
 from dashboard.pages import COMPARE, RUNS, SERIES
 from dashboard.text import ABSENT, person, plain, short
-from tracker import units
+from tracker import units, yardsticks
 from tracker.model import Result
 from tracker.queries import RunInfo
 
@@ -132,10 +132,14 @@ def result_facts(result: Result) -> Sequence[Fact]:
                 f"{units.seconds(result.summary.median_s)}, median of {result.summary.count}",
             )
         )
+    if (floor := yardsticks.floor_beside(result)) is not None:
+        found.append(("Empty kernel", f"{units.seconds(floor, 3)} by the same timer"))
     if result.bandwidth is not None:
         found.append(("Bandwidth", units.bandwidth(result.bandwidth)))
     if result.copy_fraction is not None:
         found.append(("Fraction of copy", percent(result.copy_fraction)))
+    if (of_sum := yardsticks.sum_fraction(result)) is not None:
+        found.append(("Fraction of sum", f"{percent(of_sum)} (a sum of two arrays)"))
     if result.correctness.detail:
         found.append(("Correctness", plain(result.correctness.detail, 300)))
     return found

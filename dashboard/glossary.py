@@ -11,6 +11,10 @@ WORDS: dict[str, str] = {
     "baseline": "the result that a new one is judged against, and the rule that picked it",
     "bandwidth": "bytes that must be moved over the median time; 1 GB/s is 10^9 bytes a second",
     "fraction of copy": "bandwidth over that of a copy of the same size, measured in the same run",
+    "fraction of sum": "bandwidth over that of a sum of two arrays of the same size, two reads and "
+    "a write, in the same run; in tables only of what moves three arrays",
+    "empty kernel": "what a kernel that does nothing takes by the same timer in the same run, a "
+    "part of every time; told beside times below ten of it",
     "interval": "where the true change lies, at the confidence that the verdict asks for",
     "p-value": "how often noise alone would show a change this large",
     "change point": "a commit from which the level of a series is another one",

@@ -38,7 +38,10 @@ SERIES = PageInfo(
     "faint dots are measurements. The dotted step is the level between change points, a dashed "
     "rule is a change point, a hatched band a change of environment, a cross a result that is not "
     "trusted. Click a point to see its commit.",
-    ("series", "case", "run", "bandwidth", "fraction of copy", "change point", "environment"),
+    (
+        *("series", "case", "run", "bandwidth", "fraction of copy", "fraction of sum"),
+        *("empty kernel", "change point", "environment"),
+    ),
     (
         *("gpu", "branch", "kernel", "implementation", "dtype", "case", "metric", "window"),
         *("axis", "zero", "log", "until"),
@@ -50,7 +53,10 @@ COMPARE = PageInfo(
     "compare",
     "Two runs case by case. Bars are the intervals of the change of bandwidth, left of zero is "
     "slower; rows are sorted by certainty, then by size. Select a row for both distributions.",
-    ("run", "verdict", "interval", "p-value", "bandwidth"),
+    (
+        *("run", "verdict", "interval", "p-value", "bandwidth", "fraction of copy"),
+        *("fraction of sum", "empty kernel"),
+    ),
     ("gpu", "base", "head", "base_run", "head_run", "kernel", "show"),
 )
 CHANGES = PageInfo(
@@ -70,7 +76,14 @@ KERNELS = PageInfo(
     "kernels",
     "Every implementation of one kernel side by side in the newest run of the suite: for one case, "
     "over sizes, and across GPU models as percent of the theoretical peak.",
-    ("kernel", "implementation", "bandwidth", "fraction of copy"),
+    (
+        "kernel",
+        "implementation",
+        "bandwidth",
+        "fraction of copy",
+        "fraction of sum",
+        "empty kernel",
+    ),
     ("gpu", "branch", "kernel", "dtype", "shape", "metric"),
 )
 ROOFLINE = PageInfo(

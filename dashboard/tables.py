@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.glossary import WORDS
 from dashboard.metrics import certainty, change
 from dashboard.palette import OUTCOMES
 from dashboard.text import ABSENT, short
@@ -143,7 +144,7 @@ def roofline_table(fit: pd.DataFrame, *, key: str) -> None:
         alt="The cases of the roofline, the farthest below the roof first.",
         column_config={
             "label": "Case",
-            "of_roof": number("% of copy roof", format="%.1f"),
+            "of_roof": number("% of roof", format="%.1f"),
             "gbps": number("GB/s", format="%.1f"),
             "intensity": number("FLOP/byte", format="%.4f"),
             "gflops": number("GFLOP/s", format="%.1f"),
@@ -161,20 +162,24 @@ def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
         gbps=rungs["bandwidth"] / 1e9,
         copy=rungs["copy_fraction"] * 100,
         of_peak=rungs["peak"] * 100,
+        **_rare(rungs),
     )
-    columns = ["implementation", "us", "gbps", "copy", "of_peak", "speedup", "status"]
+    columns = _with_rare(shown, "implementation", "us", "gbps", "copy", "of_peak", "speedup")
+    columns += ["status"]
     columns += ["compile_s"] if shown["compile_s"].notna().any() else []
     columns += ["warnings"] if (shown["warnings"] != "").any() else []
     st.dataframe(
         shown[columns],
         hide_index=True,
         key=key,
+        placeholder="",
         alt="The implementations of one case, the fastest first.",
         column_config={
             "implementation": "Implementation",
             "us": number("Time (us)", format="%.3f"),
             "gbps": number("GB/s", format="%.1f"),
             "copy": number("% of copy", format="%.1f"),
+            **_rare_headings(),
             "of_peak": number("% of peak", format="%.1f"),
             "speedup": number(f"Speed-up over {plain_name}", format="%.2f"),
             "compile_s": number("Compile (s)", format="%.2f"),
@@ -218,12 +223,15 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
         us=rows["median_s"] * 1e6,
         gbps=rows["bandwidth"] / 1e9,
         copy=rows["copy_fraction"] * 100,
+        **_rare(rows),
     )
+    columns = _with_rare(shown, "label", "status", "us", "gbps", "copy", "count")
     texts = [name for name in ("detail", "warnings") if (rows[name] != "").any()]
     st.dataframe(
-        shown[["label", "status", "us", "gbps", "copy", "count", *texts]],
+        shown[[*columns, *texts]],
         hide_index=True,
         key=key,
+        placeholder="",
         alt="Every result of the run.",
         column_config={
             "label": "Case",
@@ -231,11 +239,36 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
             "us": number("Time (us)", format="%.3f"),
             "gbps": number("GB/s", format="%.1f"),
             "copy": number("% of copy", format="%.1f"),
+            **_rare_headings(),
             "count": number("Measurements", format="%d"),
             "detail": "Detail",
             "warnings": "Warnings",
         },
     )
+
+
+def _rare(rows: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return what stands beside some times only: an empty kernel's, and the share of a sum."""
+    return {"empty": rows["empty_s"] * 1e6, "sum": rows["of_sum"] * 100}
+
+
+def _with_rare(shown: pd.DataFrame, *columns: str) -> list[str]:
+    """Return the columns with the rare ones that any row has, each behind what it stands beside."""
+    behind = {"us": "empty", "copy": "sum"}
+    found = []
+    for name in columns:
+        found.append(name)
+        if (rare := behind.get(name)) and shown[rare].notna().any():
+            found.append(rare)
+    return found
+
+
+def _rare_headings() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "empty": number("Empty (us)", format="%.2f", help=WORDS["empty kernel"]),
+        "sum": number("% of sum", format="%.1f", help=WORDS["fraction of sum"]),
+    }
 
 
 def selected(event: Any) -> int:

@@ -13,12 +13,15 @@ _ROW = 30
 
 
 def ladder_chart(
-    rungs: pd.DataFrame, metric: Metric, colours: Palette, reference: float | None = None
+    rungs: pd.DataFrame,
+    metric: Metric,
+    colours: Palette,
+    reference: tuple[str, float] | None = None,
 ) -> Described:
     """Return one bar an implementation for one shape, best first, from zero.
 
-    `rungs`: implementation, value in base units. `reference` is a rule across the bars: the
-    same-size copy's bandwidth, or its share.
+    `rungs`: implementation, value in base units. `reference` is a rule across the bars, what it is
+    of and its value: the bandwidth of a copy of the same size, say.
     """
     scale = metric.scale(rungs["value"])
     ordered = rungs.sort_values("value", ascending=not metric.higher_is_better)
@@ -39,10 +42,15 @@ def ladder_chart(
         base.mark_text(align="left", color=colours.text).encode(x=alt.value(6), y=y, text="text:N"),
     ]
     if reference is not None:
-        rule = alt.Chart(pd.DataFrame({"scaled": [reference / scale.per], "what": ["copy"]}))
+        what, value = reference
+        rule = alt.Chart(
+            pd.DataFrame(
+                {"scaled": [value / scale.per], "text": [metric.text(value)], "what": [what]}
+            )
+        )
         layers.append(
             rule.mark_rule(color=colours.muted, strokeDash=[5, 3]).encode(
-                x=x, tooltip=alt.Tooltip("what:N", title="same-size")
+                x=x, tooltip=[alt.Tooltip("what:N"), alt.Tooltip("text:N", title="shows")]
             )
         )
     chart = alt.layer(*layers, height=_ROW * len(shown) + X_AXIS, width="container")

@@ -5,7 +5,6 @@ CACM 52(4), 2009.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -15,6 +14,7 @@ from dashboard.charts.base import Described, decades, plural
 from dashboard.charts.legend import Entry
 from dashboard.palette import Palette
 from tracker import units
+from tracker.roofline import Roof
 
 HEIGHT = 420
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -22,46 +22,25 @@ _STEPS = 60
 _ROOF_DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 4), (2, 3))
 
 
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """A memory roof: its bandwidth in bytes per second and where the number comes from."""
-
-    name: str
-    bytes_per_s: float
-    source: str
-
-
-def roofline_chart(
-    cases: pd.DataFrame, roofs: Sequence[Roof], peak_flop_per_s: float | None, colours: Palette
-) -> Described:
+def roofline_chart(cases: pd.DataFrame, roofs: Sequence[Roof], colours: Palette) -> Described:
     """Return the log-log roofline of one GPU model and dtype.
 
     `cases`: label, implementation, intensity (FLOP/byte), flop_per_s, bandwidth_text, bytes_text,
-    flop_text. `peak_flop_per_s` None draws memory roofs only, without a ridge point.
+    flop_text. A roof without a FLOP rate is of the memory only and has no ridge point.
     """
-    low, high = _span(cases, roofs, peak_flop_per_s)
+    low, high = _span(cases, roofs)
     x = _log_x("intensity", low, high)
-    layers = [_roofs(roofs, peak_flop_per_s, low, high, x, colours)]
-    if peak_flop_per_s is not None:
-        layers += _ridges(roofs, peak_flop_per_s, x, colours)
+    layers = [_roofs(roofs, low, high, x, colours)]
+    if any(roof.ridge is not None for roof in roofs):
+        layers += _ridges(roofs, x, colours)
     layers.append(_cases(cases, x, colours))
     chart = alt.layer(*layers, height=HEIGHT, width="container")
-    return Described(
-        chart, _describe(cases, roofs, peak_flop_per_s), _legend(cases, roofs, colours)
-    )
+    return Described(chart, _describe(cases, roofs), _legend(cases, roofs, colours))
 
 
-def ridge_point(roof: Roof, peak_flop_per_s: float) -> float:
-    """Return the intensity, in FLOP/byte, from which the FLOP peak limits instead of the memory."""
-    return peak_flop_per_s / roof.bytes_per_s
-
-
-def _span(
-    cases: pd.DataFrame, roofs: Sequence[Roof], peak_flop_per_s: float | None
-) -> tuple[float, float]:
+def _span(cases: pd.DataFrame, roofs: Sequence[Roof]) -> tuple[float, float]:
     known = [float(v) for v in cases["intensity"] if v > 0]
-    if peak_flop_per_s is not None:
-        known += [ridge_point(roof, peak_flop_per_s) for roof in roofs]
+    known += [roof.ridge for roof in roofs if roof.ridge is not None]
     known = known or [0.1, 1.0]
     return min(known) / 2, max(known) * 2
 
@@ -84,23 +63,13 @@ def _log_y() -> alt.Y:
     )
 
 
-def _roofs(
-    roofs: Sequence[Roof],
-    peak: float | None,
-    low: float,
-    high: float,
-    x: alt.X,
-    colours: Palette,
-) -> alt.Chart:
+def _roofs(roofs: Sequence[Roof], low: float, high: float, x: alt.X, colours: Palette) -> alt.Chart:
     rows = []
     for roof in roofs:
-        grid = list(np.geomspace(low, high, _STEPS))
-        if peak is not None:
-            grid = sorted([*grid, ridge_point(roof, peak)])
-        for intensity in grid:
-            attainable = intensity * roof.bytes_per_s
-            attainable = attainable if peak is None else min(attainable, peak)
-            rows.append((roof.name, float(intensity), attainable / 1e9, roof.source))
+        grid = [float(intensity) for intensity in np.geomspace(low, high, _STEPS)]
+        if roof.ridge is not None:
+            grid = sorted([*grid, roof.ridge])
+        rows += [(roof.name, at, roof.attainable(at) / 1e9, roof.source) for at in grid]
     frame = pd.DataFrame(rows, columns=["roof", "intensity", "gflop_per_s", "source"])
     names = [roof.name for roof in roofs]
     chart: alt.Chart = (
@@ -121,8 +90,12 @@ def _roofs(
     return chart
 
 
-def _ridges(roofs: Sequence[Roof], peak: float, x: alt.X, colours: Palette) -> list[alt.Chart]:
-    points = [(ridge_point(roof, peak), peak / 1e9, roof.name) for roof in roofs]
+def _ridges(roofs: Sequence[Roof], x: alt.X, colours: Palette) -> list[alt.Chart]:
+    points = [
+        (roof.ridge, roof.attainable(roof.ridge) / 1e9, roof.name)
+        for roof in roofs
+        if roof.ridge is not None
+    ]
     frame = pd.DataFrame(points, columns=["intensity", "gflop_per_s", "roof"])
     frame["text"] = [f"ridge {units.significant(v, 3)} FLOP/byte" for v in frame["intensity"]]
     base = alt.Chart(frame)
@@ -161,7 +134,7 @@ def _cases(cases: pd.DataFrame, x: alt.X, colours: Palette) -> alt.Chart:
             tooltip=[
                 alt.Tooltip("label:N", title="case"),
                 alt.Tooltip("bandwidth_text:N", title="bandwidth"),
-                alt.Tooltip("attained_text:N", title="of the copy roof"),
+                alt.Tooltip("attained_text:N", title="of its roof"),
                 alt.Tooltip("bytes_text:N", title="bytes moved"),
                 alt.Tooltip("flop_text:N", title="FLOP"),
             ],
@@ -195,11 +168,8 @@ def _cycled(values: Sequence[str], count: int) -> list[str]:
     return [values[i % len(values)] for i in range(count)]
 
 
-def _describe(cases: pd.DataFrame, roofs: Sequence[Roof], peak: float | None) -> str:
+def _describe(cases: pd.DataFrame, roofs: Sequence[Roof]) -> str:
     told = "; ".join(f"{roof.name} {units.bandwidth(roof.bytes_per_s)}" for roof in roofs)
-    ridge = (
-        f", ridge point {units.significant(ridge_point(roofs[0], peak), 3)} FLOP/byte"
-        if peak is not None and roofs
-        else ""
-    )
+    first = roofs[0].ridge if roofs else None
+    ridge = "" if first is None else f", ridge point {units.significant(first, 3)} FLOP/byte"
     return f"Roofline of {plural(len(cases), 'case')}: {told or 'no roof known'}{ridge}."

@@ -197,6 +197,7 @@ def result(rng: np.random.Generator, case: Case, index: int, model: str, plan: P
             theoretical_bytes_per_s=peak,
             copy_bytes_per_s=copy * moved / (moved + copy * 4.2e-6),
             copy_source="same-size copy in this run",
+            two_read_bytes_per_s=1.02 * copy,
             theoretical_flop_per_s=flops,
             floor_s=2.1e-6,
         ),

@@ -1,6 +1,7 @@
 """Charts as pure functions: what they encode, and the sentence that goes with them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from dashboard.charts.distribution import distribution_chart
 from dashboard.charts.effects import MAX_ROWS, effect_chart
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
 from dashboard.charts.legend import Entry, markup
-from dashboard.charts.roofline import Roof, ridge_point, roofline_chart
+from dashboard.charts.roofline import roofline_chart
 from dashboard.charts.series import SeriesView, series_chart
 from dashboard.metrics import BANDWIDTH, COPY, TIME
 from dashboard.palette import DARK, LIGHT
+from tracker.roofline import Roof
 
 
 def layers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -189,7 +191,10 @@ def test_distributions_show_every_measurement_up_to_a_limit() -> None:
     assert "of 9,000 measurements" in described.alt
 
 
-ROOFS = (Roof("theoretical", 4.8e12, "data sheet"), Roof("measured copy", 4.1e12, "copy"))
+ROOFS = (
+    Roof(4.8e12, 67e12, "theoretical", "data sheet"),
+    Roof(4.1e12, 67e12, "measured copy", "copy"),
+)
 
 
 def roofline_cases() -> pd.DataFrame:
@@ -207,13 +212,8 @@ def roofline_cases() -> pd.DataFrame:
     )
 
 
-def test_the_ridge_point_is_peak_over_bandwidth() -> None:
-    # A100 as published: 19.5 TFLOP/s over 2039 GB/s is 9.6 FLOP/byte.
-    assert ridge_point(Roof("a", 2039e9, ""), 19.5e12) == pytest.approx(9.56, abs=0.01)
-
-
 def test_roofs_end_flat_at_the_peak_and_marks_are_on_the_chart() -> None:
-    described = roofline_chart(roofline_cases(), ROOFS, 67e12, LIGHT)
+    described = roofline_chart(roofline_cases(), ROOFS, LIGHT)
     spec = described.chart.to_dict()
     rows = [row for data in spec["datasets"].values() for row in data if "source" in row]
     assert max(row["gflop_per_s"] for row in rows) == pytest.approx(67e3)
@@ -223,7 +223,8 @@ def test_roofs_end_flat_at_the_peak_and_marks_are_on_the_chart() -> None:
 
 
 def test_a_roofline_without_a_flop_peak_has_no_ridge() -> None:
-    described = roofline_chart(roofline_cases(), ROOFS, None, LIGHT)
+    memory_only = [replace(roof, flop_per_s=None) for roof in ROOFS]
+    described = roofline_chart(roofline_cases(), memory_only, LIGHT)
     assert "ridge" not in described.alt
     assert not any(m["mark"].get("type") == "text" for m in layers(described.chart.to_dict()))
 
@@ -240,7 +241,7 @@ def rungs() -> pd.DataFrame:
 
 
 def test_the_ladder_starts_at_zero_with_the_best_on_top() -> None:
-    described = ladder_chart(rungs(), BANDWIDTH, LIGHT, reference=4.1e12)
+    described = ladder_chart(rungs(), BANDWIDTH, LIGHT, reference=("a copy", 4.1e12))
     first = next(layers(described.chart.to_dict()))
     assert first["encoding"]["x"]["scale"]["zero"] is True
     assert first["encoding"]["y"]["sort"] == ["cuda_vector", "triton", "torch"]

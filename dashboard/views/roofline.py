@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import data, exports, facts, filters, layout, newest, notices
 from dashboard.charts.base import plural
-from dashboard.charts.roofline import Roof, roofline_chart
+from dashboard.charts.roofline import roofline_chart
 from dashboard.columns import ROOFLINE_NAMES
 from dashboard.filters import ALL, DTYPE, KERNEL
 from dashboard.layout import Parameters, View
@@ -16,8 +16,10 @@ from dashboard.newest import Newest
 from dashboard.pages import ROOFLINE
 from dashboard.tables import roofline_table
 from dashboard.text import plain, short
-from tracker import units
+from tracker import roofline, units
+from tracker.model import Peaks
 from tracker.queries import RunInfo
+from tracker.roofline import Roof
 
 _DTYPE = replace(DTYPE, optional=False)
 
@@ -40,26 +42,35 @@ def body(view: View) -> Parameters:
 
 def roofs(rows: pd.DataFrame) -> list[Roof]:
     """Return the roofs that a run knows: theoretical, and the fastest copy that it measured."""
-    found = []
-    theoretical, copy = rows["theoretical_bytes_per_s"].max(), rows["copy_bytes_per_s"].max()
-    if theoretical > 0:
-        found.append(Roof("theoretical peak", float(theoretical), "memory clock and bus width"))
-    if copy > 0:
-        fastest = rows.sort_values("copy_bytes_per_s")["copy_source"].iloc[-1]
-        found.append(Roof("fastest copy in this run", float(copy), plain(str(fastest), 80)))
-    return found
+    known = rows.dropna(subset=["copy_bytes_per_s"]).sort_values("copy_bytes_per_s")
+    source = plain(str(known["copy_source"].iloc[-1]), 80) if len(known) else None
+    peaks = Peaks(
+        theoretical_bytes_per_s=_largest(rows["theoretical_bytes_per_s"]),
+        copy_bytes_per_s=_largest(rows["copy_bytes_per_s"]),
+        copy_source=source,
+        theoretical_flop_per_s=_largest(rows["theoretical_flop_per_s"]),
+    )
+    return list(roofline.roofs(peaks, copy="fastest copy in this run"))
 
 
-def placed(rows: pd.DataFrame, found: list[Roof]) -> pd.DataFrame:
-    """Return the cases that have a place: with a time, bytes and some arithmetic."""
+def _largest(values: pd.Series) -> float | None:
+    largest = float(values.max())
+    return largest if largest > 0 else None
+
+
+def placed(rows: pd.DataFrame, roof: Roof) -> pd.DataFrame:
+    """Return the cases that have a place under a roof: with a time, bytes and some arithmetic."""
     fit = rows[(rows["flop"] > 0) & (rows["bytes_moved"] > 0) & rows["median_s"].notna()]
-    roof = found[-1].bytes_per_s if found else float("nan")
+    points = [
+        roofline.place(seconds=time, bytes_moved=moved, flop=flop, roof=roof)
+        for time, moved, flop in zip(fit["median_s"], fit["bytes_moved"], fit["flop"], strict=True)
+    ]
     return fit.assign(
-        intensity=fit["flop"] / fit["bytes_moved"],
-        flop_per_s=fit["flop"] / fit["median_s"],
+        intensity=[point.intensity for point in points],
+        flop_per_s=[point.flop_per_s for point in points],
         bandwidth_text=[units.bandwidth(v) for v in fit["bandwidth"]],
-        attained=fit["bandwidth"] / roof,
-        attained_text=[percent(v / roof) for v in fit["bandwidth"]],
+        attained=[point.fraction for point in points],
+        attained_text=[percent(point.fraction) for point in points],
         bytes_text=[units.size(int(v)) for v in fit["bytes_moved"]],
         flop_text=[f"{int(v):,}" for v in fit["flop"]],
     )
@@ -67,16 +78,14 @@ def placed(rows: pd.DataFrame, found: list[Roof]) -> pd.DataFrame:
 
 def _draw(view: View, run: RunInfo, rows: pd.DataFrame) -> None:
     found = roofs(rows)
-    fit = placed(rows, found)
-    if not found or not len(fit):
+    fit = placed(rows, found[-1]) if found else rows[:0]
+    if not len(fit):
         notices.show(notices.no_roofline(), view.colours)
         return
-    peak = rows["theoretical_flop_per_s"].max()
-    known = float(peak) if peak > 0 else None
-    layout.chart(roofline_chart(fit, found, known, view.colours), key="roofline")
+    layout.chart(roofline_chart(fit, found, view.colours), key="roofline")
     told = [f"{roof.name}: {units.bandwidth(roof.bytes_per_s)} ({roof.source})" for roof in found]
-    if known is not None:
-        told.append(f"peak {units.significant(known / 1e12, 3)} TFLOP/s")
+    if (peak := found[-1].flop_per_s) is not None:
+        told.append(f"peak {units.significant(peak / 1e12, 3)} TFLOP/s")
     else:
         told.append("no FLOP peak is known, so no ridge point is drawn")
     if missing := len(rows) - len(fit):
