@@ -22,20 +22,27 @@ class Comparison:
 
 
 def compare(
-    actual: torch.Tensor, expected: torch.Tensor, bound: torch.Tensor | float
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    bound: torch.Tensor | float,
+    *,
+    zero_sign: bool = False,
 ) -> Comparison:
     """Compare an output with its float64 reference under an absolute bound, one or one an element.
 
     NaN must stand exactly where the reference has NaN, infinities where rounding gives infinity.
-    Under the bound 0 each element must equal the reference rounded to the output's dtype; -0.0
-    equals 0.0. A bound that is NaN or negative allows nothing, an infinite one no missing infinity.
+    Under the bound 0 each element must equal the reference rounded to the output's dtype. -0.0
+    equals 0.0 unless `zero_sign` demands of a zero the sign of a reference that rounds to zero. A
+    bound that is NaN or negative allows nothing, an infinite one no missing infinity.
     """
     if actual.shape != expected.shape:
         shapes = f"the output is {list(actual.shape)}, the reference {list(expected.shape)}"
         return Comparison(False, max(actual.numel(), 1), float("inf"), float("inf"), shapes)
     rounded = expected.to(actual.dtype)
+    signed: torch.Tensor | bool = _signed_alike(actual, rounded) if zero_sign else True
     if not isinstance(bound, torch.Tensor) and bound == EXACT:
-        if bool(((actual == rounded) | (actual.isnan() & rounded.isnan())).all()):
+        same = (actual == rounded) & signed
+        if bool((same | (actual.isnan() & rounded.isnan())).all()):
             return Comparison(True, 0, 0.0, 0.0, "exact")
         allowed = torch.zeros_like(expected)
         wanted = rounded.double()
@@ -51,7 +58,13 @@ def compare(
     near = (expected + allowed.copysign(expected)).to(actual.dtype)
     right |= wide.isinf() & (near.double() == wide) & (allowed > 0)
     right |= wide.isnan() & expected.isnan()
+    right &= signed
     return _summary(actual, expected, right, error, allowed)
+
+
+def _signed_alike(actual: torch.Tensor, rounded: torch.Tensor) -> torch.Tensor:
+    """Return where it is not two zeros of unlike signs that stand side by side."""
+    return (actual != 0) | (rounded != 0) | (actual.signbit() == rounded.signbit())
 
 
 def _summary(

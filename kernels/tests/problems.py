@@ -56,6 +56,7 @@ def values(kernel: str, dtype: torch.dtype, device: torch.device) -> Values:
         x[5 + place :: 103] = float("inf")
         x[7 + place :: 107] = -float("inf")
         x[11 + place :: 109] = -0.0
+        x[19::113] = -0.0  # of all inputs at once: their sum alone is -0
     expected = definition.reference(*inputs, **parameters)
     return Values(inputs, expected, definition.bound(case, inputs), parameters)
 

@@ -51,6 +51,17 @@ def test_minus_zero_equals_zero() -> None:
     assert compare(planted, EXPECTED, EXACT).passed
 
 
+@pytest.mark.parametrize("bound", [EXACT, 1e-5])
+def test_the_sign_of_zero_counts_where_asked(bound: float) -> None:
+    planted = right()
+    assert compare(planted, planted.double(), bound, zero_sign=True).passed
+    planted[2] = -0.0
+    outcome = compare(planted, EXPECTED, bound, zero_sign=True)
+    assert outcome.wrong == 1
+    assert "flat index 2: -0.0, expected 0.0" in outcome.detail
+    assert compare(planted, planted.double(), bound, zero_sign=True).passed
+
+
 def test_one_bad_element_in_a_million_is_seen() -> None:
     expected = torch.zeros(1_000_000, dtype=torch.float64)
     planted = expected.float()
