@@ -11,7 +11,16 @@ from tracker.config import Config
 from tracker.errors import NotFoundError
 from tracker.occasion import purpose
 from tracker.orphans import Reach, reach_of, remark
-from tracker.queries import Series, commits, find_case, runs_by_number, series, series_list
+from tracker.queries import (
+    RunInfo,
+    Series,
+    commits,
+    find_case,
+    results,
+    runs_by_number,
+    series,
+    series_list,
+)
 from tracker.report.columns import (
     show_change,
     show_fraction,
@@ -23,6 +32,8 @@ from tracker.report.columns import (
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
 from tracker.store import Store
+from tracker.units import seconds
+from tracker.yardsticks import floor_beside
 
 COLUMNS = (
     Column("commit", "commit", Kind.WORD, show_sha),
@@ -79,6 +90,7 @@ def command(
             sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
         }
         known = runs_by_number(store, line.number.tolist())
+        floor = _floor_note(store, key, line, known)
     purposes = [purpose(known[n]) if n in known else None for n in line.number.tolist()]
     reach = reach_of(config.root, filter(None, line.sha.tolist()))
     rows = _rows(line, subjects, reach, purposes)
@@ -88,7 +100,7 @@ def command(
         summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
         tables=(Table("history", with_rare(COLUMNS, rows), rows),),
-        notes=(*_environment_notes(line), *remark(reach, line.sha.tolist())),
+        notes=(*floor, *_environment_notes(line), *remark(reach, line.sha.tolist())),
     )
 
 
@@ -142,6 +154,19 @@ def _rows(
         rows.append(Row(values))
         before = rate or before
     return tuple(rows)
+
+
+def _floor_note(
+    store: Store, key: str, line: Series, known: Mapping[int, RunInfo]
+) -> tuple[str, ...]:
+    """Return what an empty kernel took in the last row's run where that row's time is small."""
+    last = known.get(int(line.number[-1])) if len(line) else None
+    found = results(store, last, cases=[key], measurements=False) if last else ()
+    floor = floor_beside(found[0]) if found else None
+    if floor is None:
+        return ()
+    told = f"empty kernel, by the same timer in the last row's run: {seconds(floor, 3)}"
+    return (f"{told}; `bandwatch show {key[:12]}` has all that stands beside it",)
 
 
 def _environment_notes(line: Series) -> tuple[str, ...]:

@@ -87,6 +87,20 @@ def test_of_several_models_one_is_asked_for(filled: Path, bandwatch: Command) ->
     assert found["run"] == "run-on-a100"
 
 
+def test_the_history_of_a_small_kernel_tells_an_empty_one_s_time(
+    filled: Path, bandwatch: Command
+) -> None:
+    assert "empty kernel" not in bandwatch("history", "relu").out
+    # 24 us are just ten of the 2.4 us of an empty kernel.
+    small = (make_result(make_case("silu", "torch"), [2.39e-5] * 5),)
+    large = (make_result(make_case("silu", "torch", n=1 << 20), [2.41e-5] * 5),)
+    with Store.open(str(filled / "runs.db")) as store:
+        store.record(replace(run_of_commit(5), results=small + large))
+    told = "empty kernel, by the same timer in the last row's run: 2.40 us"
+    assert told in " ".join(bandwatch("history", "silu", "67108864").out.split())
+    assert "empty kernel" not in bandwatch("history", "silu", "1048576").out
+
+
 def test_a_wrong_result_is_shown_without_a_time(filled: Path, bandwatch: Command) -> None:
     run = run_of_commit(5)
     wrong = replace(
