@@ -1,6 +1,7 @@
 """CUDA source to CUBIN by NVRTC: the same bytes for running and for the static checks."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -126,6 +127,7 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
 
     Raises BuildError with the compiler's message.
     """
+    began = time.perf_counter()
     options = options_for(arch, extra)
     digest = key((*texts(source), *options, f"nvrtc {nvrtc_version()}"))
 
@@ -133,4 +135,5 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
         target.write_bytes(_compile(source, options))
 
     made = produce(f"{source.parent.name}-{arch}-{digest}.cubin", build)
-    return Cubin(source, arch, made.path.read_bytes(), made.build_s, made.code_s)
+    code = made.path.read_bytes()
+    return Cubin(source, arch, code, made.build_s, time.perf_counter() - began)

@@ -15,11 +15,10 @@ _LOCKS = "locks"
 
 
 class Made(NamedTuple):
-    """A file of the cache. `build_s` is None when it was there; `code_s` is all that it took."""
+    """A file of the cache. `build_s` is how long building took, None when it was there."""
 
     path: Path
     build_s: float | None
-    code_s: float
 
 
 def folder() -> Path:
@@ -60,7 +59,6 @@ def produce(name: str, build: Callable[[Path], None]) -> Made:
     The file appears under its name in one step, so that one who is killed while building never
     shows another a part of it. Who finds it being built, by a thread or another process, waits.
     """
-    began = time.perf_counter()
     build_s = None
     target = folder() / name
     if not target.exists():
@@ -69,7 +67,7 @@ def produce(name: str, build: Callable[[Path], None]) -> Made:
                 start = time.perf_counter()
                 _build(target, build)
                 build_s = time.perf_counter() - start
-    return Made(target, build_s, time.perf_counter() - began)
+    return Made(target, build_s)
 
 
 @contextmanager
