@@ -26,7 +26,7 @@ from perftests.harness.buffers import (
 )
 from perftests.harness.energy import measure_energy
 from perftests.harness.errors import ChainBrokenError, Link, SettingError
-from perftests.harness.record import Findings, envelope
+from perftests.harness.record import Findings, drawn, envelope
 from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
 from perftests.harness.timing import time_workload
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 _INCORRECT = {Link.COMPARE, Link.STREAM, Link.GUARD, Link.INPUTS, Link.TIMED, Link.FRESH}
 _STATUS = {Link.SAMPLES: "no_sample", Link.PEAK: "over_peak"}
-_FRESH_SEED = 1_000_003
 _MOST_SETS = 4096
 _OUT_OF_ORDER = (
     "the output is right only after waiting for the whole device: the work does not run in the "
@@ -85,7 +84,7 @@ def measure(
     timing = session.settings.timing
     whole = timing or session.settings.profile
     chosen = workload if whole or workload.small is None else workload.small()
-    findings = Findings(chosen, mode, test)
+    findings = Findings(chosen, mode, test, inputs=drawn(chosen, session.settings))
     truth = session.oracle.truth(chosen, session.settings.seed)
     bench = session.bench(truth.values[0].device)
     broken = None
@@ -266,8 +265,7 @@ class _Chain:
 
         Each round wants its outputs written anew: what another stream left there is gone.
         """
-        seed = self.bench.settings.seed + _FRESH_SEED
-        self.truth = self.oracle.truth(self.workload, seed)
+        self.truth = self.oracle.truth(self.workload, self.bench.settings.fresh_seed)
         sets.load(self.truth.values, POISON_NUMBER)
         for left in reversed(range(rounds)):
             self._tried(run)

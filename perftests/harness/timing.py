@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from perftests.harness.allocations import GpuAllocations, cpu_allocation
 from perftests.harness.cooling import SLOW_CLOCK, cool_down
 from perftests.harness.errors import ChainBrokenError, Link
-from perftests.harness.record import drawn
 from perftests.harness.sampling import Runner, Sample, Warmth, collect, warm_up
 from perftests.harness.state import State, slowing_reasons
 from perftests.harness.stop import CUT_OFF, relative_error
@@ -71,7 +70,6 @@ def time_workload(
     began = time.perf_counter()
     found.peaks = bench.peaks(found.workload.bytes_moved, mode)
     found.walls["yardsticks"] = time.perf_counter() - began
-    found.inputs = drawn(found.workload, bench.settings)
     found.flush_bytes = bench.device.flush_bytes if mode == "cold" else None
     _check_peak(found, bench)
     if kind == "cpu":

@@ -193,6 +193,22 @@ def test_a_mode_that_is_none_is_not_measured_under_its_name(mode: str) -> None:
         measure(relu_workload(), session(), mode=mode)
 
 
+@pytest.mark.parametrize("launch", [workloads.relu_of_torch, workloads.does_nothing])
+@pytest.mark.parametrize("timing", [True, False])
+def test_what_was_drawn_stands_in_every_record(
+    launch: Callable[..., None], timing: bool, validate: Callable[[Any], Any]
+) -> None:
+    outcome = measure(relu_workload(launch), session(timing=timing, seed=7))
+    assert outcome.result["inputs"] == {
+        "seed": 7,
+        "fresh_seed": Settings(seed=7).fresh_seed,
+        "distribution": None,
+        "specials": True,
+    }
+    assert "does not name it" in outcome.result["reasons"]["inputs.distribution"]
+    validate(outcome.envelope)
+
+
 def test_no_time_is_left_of_a_case_whose_last_link_breaks(
     monkeypatch: pytest.MonkeyPatch, validate: Callable[[Any], Any]
 ) -> None:
