@@ -93,6 +93,21 @@ def _replays(config: pytest.Config) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End the session at once where a GPU is named that is not there; workers need not look."""
+    config, name = session.config, session.config.getoption("--bandwatch-device")
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or config.option.collectonly or not name.startswith("cuda"):
+        return
+    from perftests.harness.session import choose_device
+
+    try:
+        choose_device(name)
+    except UnfitError as error:
+        raise pytest.UsageError(f"environment unfit: {error}") from None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give each gpu_benchmark test a clock of its own, as the nearest `benchmark` marker.
 

@@ -60,14 +60,13 @@ def test_a_held_lock_is_told_once_and_names_its_holder(
     result.stdout.no_fnmatch_line("*failed*")
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_missing_gpu_is_told_once_too(workers: str, pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_device(bandwatch_device):\n    pass\n")
-    flags = ("-p", "perftests.plugin", "-p", "no:cacheprovider", "-n", workers)
+def test_a_missing_gpu_is_told_before_anything_is_collected(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("raise AssertionError")
+    flags = ("-p", "perftests.plugin", "-p", "no:cacheprovider", "-n", "2")
     result = pytester.runpytest_subprocess(*flags, "--bandwatch-device=cuda:99")
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["*environment unfit: cannot measure on cuda:99*"])
-    assert str(result.stdout).count("environment unfit") == 1
+    result.stderr.fnmatch_lines(["ERROR: environment unfit: cannot measure on cuda:99: *"])
+    assert f"{result.stdout}{result.stderr}".count("environment unfit") == 1
 
 
 @pytest.mark.usefixtures("held")
