@@ -29,6 +29,22 @@ def takes_two_milliseconds(inputs, out):
 def test_patched(gpu_benchmark):
     gpu_benchmark(relu_workload(takes_two_milliseconds))
 """
+COUNTS = """
+import torch
+from perftests.tests.workloads import relu_workload
+
+real, calls = torch.cuda.Event.record, []
+
+def counted(event, stream=None):
+    calls.append(event)
+    return real(event) if stream is None else real(event, stream)
+
+torch.cuda.Event.record = counted
+
+def test_counted(gpu_benchmark):
+    outcome = gpu_benchmark(relu_workload(device="cuda"))
+    assert len(calls) < len(outcome.seconds)
+"""
 SEES = """
 import sys
 
@@ -49,6 +65,15 @@ def test_a_module_that_replaces_the_clocks_changes_no_rate(pytester: pytest.Pyte
     result.assert_outcomes(passed=1)
     [found] = json.loads(path.read_text())["benchmarks"]
     assert found["extra_info"]["bandwatch"]["result"]["summary"]["median_s"] >= 2e-3
+
+
+@pytest.mark.gpu
+def test_a_module_that_replaces_torchs_events_is_not_asked_for_a_time(
+    pytester: pytest.Pytester, gpu: str
+) -> None:
+    pytester.makepyfile(COUNTS)
+    flags = (*FAST[:-1], f"--bandwatch-device={gpu}", "--bandwatch-timing=on")
+    pytester.runpytest_subprocess(*flags).assert_outcomes(passed=1)
 
 
 def test_the_clocks_are_the_systems_own() -> None:
