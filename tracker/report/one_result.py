@@ -161,12 +161,15 @@ def _roof_row(roof: Roof, point: Point) -> Row:
             # Without arithmetic nothing of it can be attained; the rate of bytes is the measure.
             "attainable_flop_per_s": point.attainable_flop_per_s if point.intensity else None,
             "attained_fraction": point.fraction,
-            "bound_by": _bound(point),
+            "bound_by": _bound(roof, point),
         }
     )
 
 
-def _bound(point: Point) -> str:
+def _bound(roof: Roof, point: Point) -> str | None:
+    """Return what bounds a result, None where no FLOP rate is known that could be it instead."""
+    if roof.ridge is None:
+        return None
     return "memory" if point.memory_bound else "arithmetic"
 
 
@@ -175,4 +178,6 @@ def _summary(result: Result, placed: tuple[tuple[Roof, Point], ...]) -> str:
         return f"{result.status.value}: no place under a roof"
     roof, point = placed[-1]
     attained = show_fraction(point.fraction)
-    return f"bound by {_bound(point)}, {attained} of what its roof allows ({roof.name})"
+    allowed = f"{attained} of what its roof allows ({roof.name})"
+    bound = _bound(roof, point)
+    return f"{allowed}; no FLOP peak is known" if bound is None else f"bound by {bound}, {allowed}"

@@ -101,6 +101,17 @@ def test_beyond_the_ridge_arithmetic_bounds_and_is_the_measure() -> None:
     assert lines(found)["bound by"].startswith("bound by arithmetic, 68.3 %")
 
 
+def test_without_a_flop_peak_nothing_is_said_to_bound() -> None:
+    found = result(peaks=replace(PEAKS, theoretical_flop_per_s=None))
+    rows = roofline(found)
+    assert [(row["ridge_flop_per_byte"], row["bound_by"]) for row in rows] == [(None, None)] * 2
+    shown = document(found)
+    assert shown.summary == (
+        "45.8 % of what its roof allows (copy of as many bytes); no FLOP peak is known"
+    )
+    assert "bound by" not in to_text(shown, width=80)
+
+
 def test_without_arithmetic_the_rate_of_bytes_is_the_measure() -> None:
     copy = roofline(result(flop=0))[-1]
     assert copy["attainable_flop_per_s"] is None
