@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
+from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 _LISTS = (("plugins", "-p"), ("override_ini", "-o"), ("pythonwarnings", "-W"))
 _VALUES = (("importmode", "--import-mode"), ("confcutdir", "--confcutdir"))
 _DROPPED = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST")
+_OPTION = re.compile(r"-(?!\d|$)")
+"""What is an option and no value, which may be a negative number."""
 _OURS = ("perftests.plugin", "tracker.pytest_plugin")
 
 
@@ -98,7 +103,8 @@ def _of_the_user(config: pytest.Config) -> list[str]:
         if hook is not None and _is_of_the_project(config, plugin):
             given = {"parser": known, "pluginmanager": config.pluginmanager}
             wanted = inspect.signature(hook).parameters
-            hook(**{name: given[name] for name in wanted if name in given})
+            with suppress(Exception):  # it asks more of a parser: its options are not carried
+                hook(**{name: given[name] for name in wanted if name in given})
     words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
     return list(known.among([*words, *map(str, config.invocation_params.args)]))
 
@@ -111,26 +117,33 @@ def _is_of_the_project(config: pytest.Config, plugin: object) -> bool:
 
 
 class _Options:
-    """Stands in for pytest's parser and its groups: notes options and which take a value."""
+    """Stands in for pytest's parser and its groups: notes options and how many values they take."""
 
     def __init__(self) -> None:
-        self._takes_value: dict[str, bool] = {}
+        self._values: dict[str, float] = {}
 
     def getgroup(self, *_: Any, **__: Any) -> _Options:
         return self
 
     def addoption(self, *names: str, **attributes: Any) -> None:
         takes = attributes.get("action", "store") in {"store", "append", "extend"}
-        self._takes_value.update(dict.fromkeys(names, takes))
+        count = attributes.get("nargs", 1)
+        many = count if isinstance(count, int) else inf
+        self._values.update(dict.fromkeys(names, many if takes else 0))
 
     def addini(self, *_: Any, **__: Any) -> None:
         """Note nothing: settings are read again."""
 
     def among(self, words: Sequence[str]) -> Iterator[str]:
         """Yield what of a command line are options noted here, with their values."""
-        value_follows = False
+        left = 0.0
         for word in words:
+            if not _OPTION.match(word):
+                if left > 0:
+                    yield word
+                left -= 1
+                continue
             name, equals, _ = word.partition("=")
-            if value_follows or name in self._takes_value:
+            left = 0 if equals else self._values.get(name, 0)
+            if name in self._values:
                 yield word
-            value_follows = not value_follows and not equals and self._takes_value.get(name, False)

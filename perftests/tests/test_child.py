@@ -25,6 +25,7 @@ def pytest_addoption(parser, pluginmanager):
     group.addoption("--size", action="store", type=int, default=1)
     group.addoption("--tag", action="append")
     parser.addoption("--fast", action="store_true")
+    parser.addoption("--sizes", nargs="+", type=int)
     parser.addini("mine", "a setting")
 """
 
@@ -73,10 +74,17 @@ def test_options_of_the_projects_own_are_carried_and_others_not(
 ) -> None:
     pytester.makeconftest(CONFTEST)
     monkeypatch.setenv("PYTEST_ADDOPTS", "--tag=env --maxfail=1")
-    found = words("--size", "3", "--tag=x=y", "-k", "fast", "--junitxml=a.xml", "-x", "--fast")
-    assert holds(found, "--tag=env", "--size", "3", "--tag=x=y")
-    assert "--fast" in found
-    assert not any(word.startswith(("-k", "--junitxml", "-x", "--maxfail=1")) for word in found)
+    other = ("-k", "fast", "--junitxml=a.xml", "-x", "--fast", "test_a.py")
+    found = words("--size", "-3", "--tag=x=y", "--sizes", "1", "2", *other)
+    assert holds(found, "--tag=env", "--size", "-3", "--tag=x=y", "--sizes", "1", "2", "--fast")
+    assert not {"-k", "fast", "--junitxml=a.xml", "-x", "--maxfail=1", "test_a.py"} & set(found)
+
+
+def test_a_hook_that_asks_more_of_its_parser_costs_its_own_options_alone(
+    pytester: pytest.Pytester, words: Callable[..., list[str]]
+) -> None:
+    pytester.makeconftest(CONFTEST + "    parser.parse_known_args([])\n")
+    assert holds(words("--size=3"), "--size=3", "-q")
 
 
 def test_a_child_is_nobodys_worker(
