@@ -12,12 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import perftests.harness.clock  # noqa: F401  binds the host's clocks now
-from perftests.lost import DRIVER
+from perftests.harness.driver import DRIVER
+from perftests.harness.errors import HarnessError
 
 if TYPE_CHECKING:
     import pytest
 
-_TIMERS = ("perftests.harness.chain", "perftests.harness.cuda")
+_TIMERS = ("chain", "cuda", "event_clock")
 
 
 def bind_timers(config: pytest.Config) -> None:
@@ -25,9 +26,9 @@ def bind_timers(config: pytest.Config) -> None:
     asked = config.getoption("--bandwatch-device")
     if config.option.collectonly or _distributes(config) or asked == "cpu" or not has_driver():
         return
-    with suppress(ImportError):  # whoever measures is told
+    with suppress(ImportError, HarnessError):  # whoever measures is told
         for name in _TIMERS:
-            import_module(name)
+            import_module(f"perftests.harness.{name}")
 
 
 def _distributes(config: pytest.Config) -> bool:

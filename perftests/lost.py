@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from perftests.harness.driver import DRIVER
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-DRIVER = "libcuda.so.1"
 LOST: pytest.StashKey[str] = pytest.StashKey()
 """The test that lost this process its device, once one has."""
 _UNUSED = frozenset({3, 4, 100})

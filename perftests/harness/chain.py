@@ -7,7 +7,6 @@ named, and no time leaves this module.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -24,6 +23,7 @@ from perftests.harness.buffers import (
     footprint_bytes,
     same_bits,
 )
+from perftests.harness.clock import perf_counter
 from perftests.harness.energy import measure_energy
 from perftests.harness.errors import ChainBrokenError, Link, SettingError
 from perftests.harness.record import Findings, drawn, envelope
@@ -80,7 +80,7 @@ def measure(
     its device cannot measure, SettingError for an unknown mode; a broken link is in the outcome.
     """
     known_mode(mode)
-    began = time.perf_counter()
+    began = perf_counter()
     timing = session.settings.timing
     whole = timing or session.settings.profile
     chosen = workload if whole or workload.small is None else workload.small()
@@ -97,7 +97,7 @@ def measure(
         _refuse(findings, broken)
     sample = findings.sample
     walls = findings.walls
-    walls["total"] = time.perf_counter() - began
+    walls["total"] = perf_counter() - began
     if session.budget is not None:
         session.budget.spent(walls.get("loop", 0.0))
     return Outcome(

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perftests.harness.driver import DRIVER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from perftests.harness.cuda import CudaDevice
 
-DRIVER = "libcuda.so.1"
 _LEAST_CONTEXTS = 7
 _SHARE, _CONTEXT_BYTES = 1 / 64, 6 << 20
 """Share of the device's memory that contexts take at most, and what one takes on an H200."""

@@ -17,7 +17,7 @@ import torch
 
 from perftests.harness.arena import Arena
 from perftests.harness.buffers import POISON_NAN
-from perftests.harness.contexts import DRIVER, streams_of_contexts
+from perftests.harness.contexts import streams_of_contexts
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import (
     MOST_ROUNDS,
@@ -26,6 +26,7 @@ from perftests.harness.cuda_runners import (
     GraphRunner,
     Hold,
 )
+from perftests.harness.driver import DRIVER
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perftests.harness.clock import perf_counter
 from perftests.harness.cuda_runners import GraphRunner
 from perftests.harness.errors import ChainBrokenError, HarnessError
 
@@ -66,7 +67,7 @@ def watch_counter(
     work: Callable[[], object],
     *,
     window_s: float = _WINDOW_S,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = perf_counter,
 ) -> Power:
     """Return the power while `work` is called over and over, from step to step of the counter.
 

@@ -7,12 +7,12 @@ is common to all of them, and to the CPU, is here.
 from __future__ import annotations
 
 import gc
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from perftests.harness.clock import perf_counter
 from perftests.harness.stop import Stopper, StopRule
 
 if TYPE_CHECKING:
@@ -112,14 +112,14 @@ def warm_up(runner: Runner, *, floor_s: float, cap_s: float) -> Warmth:
     Steady means: two batches in a row, after the floor, whose clocks differ by at most 0.5 % and
     whose medians differ by at most 2 %.
     """
-    began = time.perf_counter()
+    began = perf_counter()
     before: tuple[float, float | None] | None = None
     count, busy = 1, 0.0
     while True:
-        start = time.perf_counter()
+        start = perf_counter()
         batch = runner.batch(count)
         busy += batch.busy_s
-        now = time.perf_counter()
+        now = perf_counter()
         filling = _batch_size(count, now - start)
         seen = (float(np.median(batch.seconds)), batch.sm_clock_hz) if batch.seconds else None
         if seen and before and now - began >= floor_s and _is_steady(before, seen):
@@ -156,15 +156,15 @@ def collect(
     window is read there, while the device is still warm from it.
     """
     pool, stopper = _Pool(), Stopper(rule)
-    began = time.perf_counter()
+    began = perf_counter()
     count = min(_FIRST_BATCH, rule.min_samples, warmth.batch if warmth else _FIRST_BATCH)
     collecting = gc.isenabled()
     gc.disable()
     try:
         while True:
-            start = time.perf_counter()
+            start = perf_counter()
             pool.add(runner.batch(min(count, rule.max_samples - len(pool.seconds))))
-            now = time.perf_counter()
+            now = perf_counter()
             if halfway is not None:
                 halfway()
                 halfway = None
@@ -178,7 +178,7 @@ def collect(
     return Sample(
         pool.seconds,
         reason,
-        time.perf_counter() - began,
+        perf_counter() - began,
         pool.clock_hz(),
         pool.late,
         warmth is None or warmth.steady,

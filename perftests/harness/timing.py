@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perftests.harness.allocations import GpuAllocations, cpu_allocation
+from perftests.harness.clock import monotonic, perf_counter
 from perftests.harness.cooling import SLOW_CLOCK, cool_down
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.sampling import Runner, Sample, Warmth, collect, warm_up
@@ -67,17 +67,17 @@ def time_workload(
     empty launch's and a rate above the theoretical peak of a cold run.
     """
     mode, kind = found.mode, bench.device.kind
-    began = time.perf_counter()
+    began = perf_counter()
     found.peaks = bench.peaks(found.workload.bytes_moved, mode)
-    found.walls["yardsticks"] = time.perf_counter() - began
+    found.walls["yardsticks"] = perf_counter() - began
     found.flush_bytes = bench.device.flush_bytes if mode == "cold" else None
     _check_peak(found, bench)
     if kind == "cpu":
         _judge_allocations(found, cpu_allocation(launches[0]))
-    began = time.perf_counter()
+    began = perf_counter()
     allocates = found.workload.allocates is not None  # the allocator keeps memory for each stream
     runner = bench.device.runner(mode, launches, streams=not allocates)
-    found.walls["timing"] = time.perf_counter() - began
+    found.walls["timing"] = perf_counter() - began
     told = dict(found.warnings), dict(found.reasons)
     timed = _window(found, bench, runner, poison)
     cooling = cool_down(bench) if timed.status == "throttled" else None
@@ -93,27 +93,27 @@ def time_workload(
 def _window(found: Findings, bench: Bench, runner: Runner, poison: Callable[[], object]) -> Timed:
     """Warm up, sample, and judge the window; the times of several windows of a case add up."""
     found.states["before"] = bench.watch.read()
-    began = time.perf_counter()
+    began = perf_counter()
     warm = _warmed(bench, runner)
     poison()
     sample = _collected(found, bench, runner, warm)
     runner.rest(sample.late + len(sample.seconds))
     bench.device.synchronize()
     spent = {
-        "timing": time.perf_counter() - began,
+        "timing": perf_counter() - began,
         "loop": sample.loop_s,
         "busy": warm.busy_s + sample.busy_s,
     }
     found.walls |= {name: found.walls.get(name, 0.0) + wall for name, wall in spent.items()}
     found.states["after"] = bench.watch.read()
-    bench.last_busy = time.monotonic()
+    bench.last_busy = monotonic()
     _note(found, bench, sample)
     return Timed(sample, runner, _status(found, bench, sample))
 
 
 def _warmed(bench: Bench, runner: Runner) -> Warmth:
     """Warm up for long where the device has cooled down, for short where it comes from work."""
-    idle = time.monotonic() - bench.last_busy
+    idle = monotonic() - bench.last_busy
     floor = _SHORT_WARM_SECONDS if idle < _KEPT_WARM_SECONDS else _COLD_START_SECONDS
     cap = _WARM_CAP[bench.device.kind]
     return warm_up(runner, floor_s=min(floor, cap), cap_s=cap)

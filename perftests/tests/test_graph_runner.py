@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -191,9 +192,10 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> EventPairs:
         memory.ptr = ctypes.addressof(memory)  # type: ignore[attr-defined]
         return memory
 
-    runtime = SimpleNamespace(eventElapsedTime=lambda _start, stop: float(stop))
+    clock = SimpleNamespace(elapsed_ms=lambda _start, stop: float(stop))
+    monkeypatch.setitem(sys.modules, "perftests.harness.event_clock", cast("Any", clock))
     cupy = SimpleNamespace(cuda=SimpleNamespace(alloc_pinned_memory=pinned))
-    return EventPairs(cast("Any", SimpleNamespace(runtime=runtime, cupy=cupy)))
+    return EventPairs(cast("Any", SimpleNamespace(cupy=cupy)))
 
 
 def test_pairs_are_made_once_and_tell_seconds(pairs: EventPairs) -> None:
