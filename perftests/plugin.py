@@ -23,6 +23,10 @@ from perftests.harness.budget import Budget
 from perftests.harness.errors import ChainBrokenError, HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
 from perftests.lost import LOST, LossWatch
+from perftests.machine import (  # noqa: F401  hooks of pytest-benchmark
+    pytest_benchmark_compare_machine_info,
+    pytest_benchmark_update_machine_info,
+)
 from perftests.nsight import add_counters
 from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
 from perftests.progress import follow
