@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOST: pytest.StashKey[str] = pytest.StashKey()
 """The test that lost this process its device, once one has."""
+_load = ctypes.CDLL
+"""Bound before a test could replace it: this runs between the phases of each."""
 _UNUSED = frozenset({3, 4, 100})
 """Not initialised, shutting down, no device (CUresult of the driver's interface)."""
 
@@ -58,7 +60,7 @@ class LossWatch:
 def loaded_driver() -> Any:
     """Return the driver's library where this process has loaded it, else None."""
     try:
-        return ctypes.CDLL(DRIVER, mode=os.RTLD_NOLOAD)
+        return _load(DRIVER, mode=os.RTLD_NOLOAD)
     except OSError:
         return None
 

@@ -156,3 +156,16 @@ def test_a_real_loss_fails_its_own_test_alone(
     result = pytester.runpytest_subprocess(*flags, f"--bandwatch-device={gpu}")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["FAILED *test_strays*"])
+
+
+def test_a_test_that_replaces_the_loader_of_libraries_breaks_nothing(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        "import ctypes\n"
+        "def test_replaces(monkeypatch):\n"
+        "    monkeypatch.setattr(ctypes, 'CDLL', lambda name: None)\n"
+        "def test_measures(gpu_benchmark):\n"
+        "    pass\n"
+    )
+    pytester.runpytest_subprocess(*FAST).assert_outcomes(passed=2)
