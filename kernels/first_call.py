@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 AT_HAND = "an earlier call of this process had its machine code at hand"
+SILENT = "this Triton has no listeners to tell it apart: 3.4 or later has"
 CACHED = "its machine code was found in the cache of compiled kernels"
 _INDUCTOR_CLOCK, _INDUCTOR_COMPILES = "_compile.compile_inner", "fx_codegen_and_compile"
 _Call = Callable[[], object]
@@ -159,8 +161,10 @@ def _triton_listens() -> Iterator[tuple[list[tuple[float, bool]], list[float]]]:
 def of_triton(call: _Call) -> Parts:
     """Make a Triton kernel's first call: its listeners tell compiling and loading.
 
-    Building its launcher, by a C compiler, is in `launch_s`.
+    Building its launcher, by a C compiler, is in `launch_s`. Before 3.4 it tells nothing.
     """
+    if find_spec("triton.knobs") is None:
+        return whole(call, SILENT, SILENT)
     with _triton_listens() as (compiles, marks):
         took = clocked(call)
     load_s = sum(end - start for start, end in zip(marks[::2], marks[1::2], strict=False))

@@ -183,6 +183,7 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     runtime = SimpleNamespace(kernel_load_start_hook=Hook(), kernel_load_end_hook=Hook())
     knobs = SimpleNamespace(compilation=SimpleNamespace(listener=None), runtime=runtime)
     monkeypatch.setitem(sys.modules, "triton.knobs", knobs)
+    monkeypatch.setattr(first_call, "find_spec", lambda _name: "there")
     return knobs
 
 
@@ -211,6 +212,15 @@ def test_tritons_listeners_tell_its_parts_and_are_gone_afterwards(triton: Simple
     assert triton.compilation.listener is earlier
     assert not triton.runtime.kernel_load_start_hook
     assert not triton.runtime.kernel_load_end_hook
+
+
+def test_a_triton_without_listeners_is_called_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(first_call, "find_spec", lambda _name: None)
+    parts = of_triton(lambda: time.sleep(0.01))
+    assert parts.launch_s >= 0.01
+    assert parts.told()["compile_s"] == parts.told()["load_s"] == first_call.SILENT
 
 
 def test_triton_tells_what_it_found_and_what_it_had(triton: SimpleNamespace) -> None:
