@@ -1,11 +1,11 @@
 """CUDA source to CUBIN by NVRTC: the same bytes for running and for the static checks."""
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from kernels import toolkit
@@ -127,7 +127,7 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
 
     Raises BuildError with the compiler's message.
     """
-    began = time.perf_counter()
+    began = perf_counter()
     options = options_for(arch, extra)
     digest = key((*texts(source), *options, f"nvrtc {nvrtc_version()}"))
 
@@ -136,4 +136,4 @@ def compile_cubin(source: Path, arch: str, extra: Sequence[str] = ()) -> Cubin:
 
     made = produce(f"{source.parent.name}-{arch}-{digest}.cubin", build)
     code = made.path.read_bytes()
-    return Cubin(source, arch, code, made.build_s, time.perf_counter() - began)
+    return Cubin(source, arch, code, made.build_s, perf_counter() - began)

@@ -4,10 +4,10 @@ import fcntl
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
 DEVICE_FOLDER = Path(__file__).resolve().parent / "device"
@@ -64,9 +64,9 @@ def produce(name: str, build: Callable[[Path], None]) -> Made:
     if not target.exists():
         with _alone(target):
             if not target.exists():
-                start = time.perf_counter()
+                start = perf_counter()
                 _build(target, build)
-                build_s = time.perf_counter() - start
+                build_s = perf_counter() - start
     return Made(target, build_s)
 
 

@@ -4,17 +4,17 @@ Imports no torch: what is compiled for a CPU announces itself here too.
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 AT_HAND = "an earlier call of this process had its machine code at hand"
-SILENT = "this Triton has no listeners to tell it apart: 3.4 or later has"
+SILENT = "this Triton has no listeners to tell it apart: 3.5 or later has"
 CACHED = "its machine code was found in the cache of compiled kernels"
 _INDUCTOR_CLOCK, _INDUCTOR_COMPILES = "_compile.compile_inner", "fx_codegen_and_compile"
 _Call = Callable[[], object]
@@ -95,9 +95,9 @@ def _listening() -> Iterator[list[Loaded]]:
 
 def clocked(call: _Call) -> float:
     """Return how long a call takes, in seconds."""
-    began = time.perf_counter()
+    began = perf_counter()
     call()
-    return time.perf_counter() - began
+    return perf_counter() - began
 
 
 def whole(call: _Call, compile_reason: str, load_reason: str) -> Parts:
@@ -112,7 +112,7 @@ def _found(code_s: float) -> str:
 
 def of_modules(call: _Call) -> Parts:
     """Make the first call of what is ours: the modules that it asks for tell their own times."""
-    began = time.perf_counter()
+    began = perf_counter()
     with _listening() as noted:
         took = clocked(call)
     asked = list({id(each): each for each in noted}.values())
@@ -144,7 +144,7 @@ def _triton_listens() -> Iterator[tuple[list[tuple[float, bool]], list[float]]]:
             earlier(times=times, cache_hit=cache_hit, **rest)
 
     def mark(*_: Any, **__: Any) -> None:
-        marks.append(time.perf_counter())
+        marks.append(perf_counter())
 
     hooks = (runtime.kernel_load_start_hook, runtime.kernel_load_end_hook)
     compilation.listener = listen
@@ -158,12 +158,25 @@ def _triton_listens() -> Iterator[tuple[list[tuple[float, bool]], list[float]]]:
             hook.remove(mark)
 
 
+def _can_listen() -> bool:
+    """Whether this Triton has the listener and both hooks, to which functions can be added."""
+    if find_spec("triton.knobs") is None:
+        return False
+    knobs: Any = import_module("triton.knobs")
+    hooks = ("kernel_load_start_hook", "kernel_load_end_hook")
+    return hasattr(getattr(knobs, "compilation", None), "listener") and all(
+        hasattr(getattr(getattr(knobs, "runtime", None), name, None), step)
+        for name in hooks
+        for step in ("add", "remove")
+    )
+
+
 def of_triton(call: _Call) -> Parts:
     """Make a Triton kernel's first call: its listeners tell compiling and loading.
 
-    Building its launcher, by a C compiler, is in `launch_s`. Before 3.4 it tells nothing.
+    Building its launcher, by a C compiler, is in `launch_s`. An older one tells nothing.
     """
-    if find_spec("triton.knobs") is None:
+    if not _can_listen():
         return whole(call, SILENT, SILENT)
     with _triton_listens() as (compiles, marks):
         took = clocked(call)

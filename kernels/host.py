@@ -9,10 +9,10 @@ import platform
 import shutil
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from kernels import toolkit
@@ -87,12 +87,12 @@ class Library:
     """The kernels of one source in this process, with the times of `first_call.Loaded`."""
 
     def __init__(self, source: Path, extra: Sequence[str] = ()) -> None:
-        began = time.perf_counter()
+        began = perf_counter()
         made = _made(source, extra)
-        self.since = time.perf_counter()
+        self.since = perf_counter()
         self.compile_s, self.code_s = made.build_s, self.since - began
         self._library = ctypes.CDLL(str(made.path))
-        self.load_s = time.perf_counter() - self.since
+        self.load_s = perf_counter() - self.since
         self._source = source
 
     def function(self, name: str, layout: str, threads: int) -> "Function":

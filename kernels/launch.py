@@ -9,10 +9,10 @@ launch can be captured into a CUDA graph once its module is loaded.
 import ctypes
 import struct
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -140,10 +140,10 @@ class Module:
         self.cubin = cubin
         self._device_index = device_index
         with torch.cuda.device(device_index):
-            self.since = time.perf_counter()
+            self.since = perf_counter()
             _cupy().cuda.runtime.setDevice(device_index)
             self._module = _cupy().cuda.driver.moduleLoadData(cubin.code)
-            self.load_s = time.perf_counter() - self.since
+            self.load_s = perf_counter() - self.since
 
     @property
     def code_s(self) -> float:

@@ -29,6 +29,8 @@ _VALUES = (("importmode", "--import-mode"), ("confcutdir", "--confcutdir"))
 _DROPPED = ("PYTEST_XDIST", "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST")
 _OPTION = re.compile(r"-(?!\d|$)")
 """What is an option and no value, which may be a negative number."""
+_LONGEST_WORDS = 100_000
+"""Linux takes 2 MiB of words and environment together, and 128 KiB of any one."""
 _OURS = ("perftests.plugin", "tracker.pytest_plugin")
 
 
@@ -48,12 +50,22 @@ def arguments(config: pytest.Config, nodeids: Iterable[str], cache: Path) -> lis
     Whether to time and what to write is the caller's to add.
     """
     return [
-        *("-m", "pytest", *(_placed(config, nodeid) for nodeid in nodeids)),
+        *("-m", "pytest", *_named([_placed(config, nodeid) for nodeid in nodeids], cache)),
         *("-p", "perftests.plugin", *_of_pytest(config, cache), *_of_the_user(config), "-q"),
         f"--bandwatch-device={_device(config)}",
         f"--bandwatch-mode={config.getoption('--bandwatch-mode')}",
         *(["--bandwatch-quick"] if config.getoption("--bandwatch-quick") else []),
     ]
+
+
+def _named(tests: list[str], cache: Path) -> list[str]:
+    """Return the tests, or a file of them where the system would not take so many words."""
+    if sum(len(test.encode()) + 1 for test in tests) <= _LONGEST_WORDS:
+        return tests
+    cache.mkdir(parents=True, exist_ok=True)
+    path = cache / "tests.txt"
+    path.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
+    return [f"@{path}"]
 
 
 def _placed(config: pytest.Config, nodeid: str) -> str:

@@ -91,6 +91,8 @@ def _reports(
     found: defaultdict[str, list[pytest.TestReport]] = defaultdict(list)
     for line in lines:
         report = config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+        if isinstance(report.longrepr, list):  # where a test was skipped: JSON has no tuples
+            report.longrepr = tuple(report.longrepr)
         found[report.nodeid].append(report)
     said = (done.stderr or done.stdout).strip().splitlines()[-1:]
     told = (

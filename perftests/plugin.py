@@ -22,6 +22,7 @@ from perftests.fresh import ReportWriter, run_elsewhere
 from perftests.harness.budget import Budget
 from perftests.harness.errors import ChainBrokenError, HarnessError, SettingError, UnfitError
 from perftests.harness.replay import SampleClock, refuse, replay
+from perftests.harness.settings import known_mode
 from perftests.lost import LOST, LossWatch
 from perftests.machine import (  # noqa: F401  hooks of pytest-benchmark
     pytest_benchmark_compare_machine_info,
@@ -198,8 +199,8 @@ class _Caller:
                 f"cannot measure {workload.label}: gpu_benchmark was called before in this test; "
                 "write one test for each workload, or parametrise it"
             )
+        mode = known_mode(self._only_mode(workload) if mode is None else mode)
         self._used = True
-        mode = self._only_mode(workload) if mode is None else mode
         outcome = self._measured(workload, mode)
         if outcome.broken is None:
             self._ask_for_more(outcome)

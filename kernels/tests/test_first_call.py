@@ -223,6 +223,20 @@ def test_a_triton_without_listeners_is_called_all_the_same(
     assert parts.told()["compile_s"] == parts.told()["load_s"] == first_call.SILENT
 
 
+@pytest.mark.parametrize("lacks", ["listener", "hooks", "add"])
+def test_a_triton_with_knobs_but_without_all_listeners_is_called_too(
+    lacks: str, triton: SimpleNamespace
+) -> None:
+    """So it is with Triton 3.4."""
+    if lacks == "listener":
+        del triton.compilation.listener
+    elif lacks == "hooks":
+        del triton.runtime.kernel_load_end_hook
+    else:
+        triton.runtime.kernel_load_start_hook = None
+    assert of_triton(lambda: None).told()["load_s"] == first_call.SILENT
+
+
 def test_triton_tells_what_it_found_and_what_it_had(triton: SimpleNamespace) -> None:
     found = of_triton(lambda: compiles(triton, 0.01, hit=True))
     assert found.told()["compile_s"] == f"{CACHED} within 0.01 s"

@@ -97,11 +97,12 @@ def _part(
         device=got.device,
     ).expand_as(got)
     same = (narrow == rounded) | (got.isnan() & ideal.isnan())
-    error = (got - torch.where(allowed > 0, ideal, rounded.to(torch.float64))).abs()
-    finite = got.isfinite() & rounded.isfinite()
+    back = rounded.to(torch.float64)
+    error = (got - torch.where(allowed > 0, ideal, back)).abs()
+    finite = got.isfinite() & back.isfinite()
     right = same | (finite & (error <= allowed) & (allowed > 0))
     if zero_sign:
-        right &= (rounded != 0) | (narrow != 0) | (torch.signbit(narrow) == torch.signbit(rounded))
+        right &= (rounded != 0) | (narrow != 0) | _signed_alike(narrow, rounded)
     error = torch.where(finite, error, 0.0)
     ratio = torch.where((allowed > 0) & finite, error / allowed, 0.0)
     worst = error.argmax()
@@ -121,8 +122,15 @@ def _all_same(narrow: torch.Tensor, rounded: torch.Tensor, *, zero_sign: bool) -
     """Whether all elements are equal or both NaN: an exact kernel's usual outcome, told fast."""
     same = narrow == rounded
     if zero_sign:
-        same &= torch.signbit(narrow) == torch.signbit(rounded)
+        same &= _signed_alike(narrow, rounded)
     return bool((same | (narrow.isnan() & rounded.isnan())).all().item())
+
+
+def _signed_alike(narrow: torch.Tensor, rounded: torch.Tensor) -> torch.Tensor:
+    """Return where both have one sign, which torch does not tell of floats of eight bits."""
+    if narrow.dtype.itemsize == 1:
+        narrow, rounded = narrow.double(), rounded.double()
+    return torch.signbit(narrow) == torch.signbit(rounded)
 
 
 def _merge(parts: list[_Part], flat: torch.Tensor, reference: torch.Tensor) -> Comparison:

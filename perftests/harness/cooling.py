@@ -21,6 +21,8 @@ _POLL_S = 0.05
 _LONGEST_S = 3.0
 """What a case waits at most: a power cap is over within tenths, a hot board may take minutes."""
 
+RELAPSED = "; under work it slowed itself once more, and later cases of this session do not wait"
+
 
 @dataclass(frozen=True)
 class Cooling:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
+import stat
 import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perftests.harness.clock import monotonic
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _EVERYONE = 0o666
-_ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW
+_ALWAYS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """A link that somebody laid in the file's place is not followed: its target would be emptied."""
 _MOMENT_SECONDS = 0.5
 _POLL_SECONDS = 0.001
@@ -51,6 +55,9 @@ def _known(path: Path) -> int:
 
 
 def _opened_to_all(file: int) -> int:
+    if not stat.S_ISREG(os.fstat(file).st_mode):  # a pipe, say, that somebody laid there
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is no regular file")
     if os.fstat(file).st_uid == os.getuid():
         os.fchmod(file, _EVERYONE)  # whatever the umask was
     return file
@@ -64,9 +71,9 @@ def alone_for_a_moment(path: Path) -> Iterator[int]:
     """
     file = open_for_everyone(path)
     try:
-        deadline = time.monotonic() + _MOMENT_SECONDS
+        deadline = monotonic() + _MOMENT_SECONDS
         while not _is_ours(file):
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 raise TimeoutError(f"{path} is kept by another process")
             time.sleep(_POLL_SECONDS)
         yield file

@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from perftests.harness.clock import monotonic
 from perftests.harness.device_files import device_file, open_for_everyone
 from perftests.harness.errors import UnfitError
 from perftests.harness.processes import Doing, Processes
@@ -80,12 +81,12 @@ class DeviceLock:
             os.close(file)
 
     def _wait(self, file: int, kind: int) -> None:
-        deadline = time.monotonic() + self._timeout_s
+        deadline = monotonic() + self._timeout_s
         while True:
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() >= deadline:
+                if monotonic() >= deadline:
                     raise UnfitError(self._refusal()) from None
                 time.sleep(_POLL_SECONDS)
             else:

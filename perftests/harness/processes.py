@@ -28,6 +28,8 @@ _RUN = "BANDWATCH_PROCESSES_OF"
 _XDIST = "PYTEST_XDIST_TESTRUNUID"
 _MOST_BYTES = 1 << 16
 _MOST_NAMED = 3
+_MOST_FOREIGN = 64
+"""Of other containers, which cannot be looked into: the oldest go, or the file would only grow."""
 _LONGEST_COMMAND = 120
 _count = itertools.count()
 
@@ -138,11 +140,14 @@ def _living(file: int) -> list[Line]:
     names = {known.name for known in fields(Line)}
     found = []
     for text in os.pread(file, _MOST_BYTES, 0).decode(errors="replace").splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             data = json.loads(text)
             if isinstance(data, dict) and set(data) == names:
                 found.append(Line(**{name: _kept(name, value) for name, value in data.items()}))
-    return [line for line in found if line.lives()]
+    living = [line for line in found if line.lives()]
+    foreign = [line for line in living if line.namespace != _namespace()]
+    gone = {id(line) for line in foreign[:-_MOST_FOREIGN]}
+    return [line for line in living if id(line) not in gone]
 
 
 def _kept(name: str, value: object) -> Any:

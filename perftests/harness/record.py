@@ -125,7 +125,7 @@ def drawn(workload: Workload, settings: Settings) -> dict[str, Any]:
     return {
         "seed": settings.seed,
         "fresh_seed": settings.fresh_seed,
-        "distribution": workload.distribution,
+        "distribution": None if workload.distribution is None else clip(workload.distribution),
         "specials": workload.specials,
     }
 

@@ -167,5 +167,8 @@ def choose_device(name: str, worker: int | None = None) -> torch.device:
     if kind != "cuda" or not index.isdigit():
         raise SettingError(f"cannot measure on {name!r}; expected auto, cpu, cuda or cuda:N")
     if int(index) >= count:
-        raise UnfitError(f"cannot measure on {name}: torch sees {count} GPUs")
+        raise UnfitError(
+            f"cannot measure on {name}: torch sees {count} GPUs, from cuda:0 on; choose one of "
+            "them with --bandwatch-device, or cpu"
+        )
     return torch.device("cuda", int(index))

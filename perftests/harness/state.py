@@ -37,6 +37,7 @@ _UNKNOWN = "whether the device slowed itself or was shared is not fully known"
 _ABSENT_CURE = (
     "install nvidia-ml-py and the driver's NVML library (for a container: its capability utility)"
 )
+_UNKNOWN_CURE = "install the driver's own libnvidia-ml in this container or environment"
 _REFUSED_CURE = "measure as a user who may read them, on a driver that can"
 
 
@@ -66,6 +67,7 @@ class Watch:
     handle: Any = None
     nvml: Any = None
     absent: str | None = None
+    cure: str = _ABSENT_CURE
     refused: dict[str, str] = field(default_factory=dict)
     processes: Processes | None = None
 
@@ -94,7 +96,7 @@ class Watch:
     def unread(self) -> str | None:
         """Return in one line what no reading could tell and what to do, None where all could."""
         if self.absent is not None:
-            return f"{self.absent}; {_UNKNOWN}: {_ABSENT_CURE}"
+            return f"{self.absent}; {_UNKNOWN}: {self.cure}"
         lost = [known.name for known in fields(State) if known.name in self.refused]
         if not lost:
             return None
@@ -177,7 +179,7 @@ def watch_device(uuid: str) -> Watch:
         except pynvml.NVMLError:
             continue
         return Watch(handle=handle, nvml=pynvml, processes=Processes(uuid))
-    return Watch(absent=f"NVML knows no device with UUID {uuid}")
+    return Watch(absent=f"NVML knows no device with UUID {uuid}", cure=_UNKNOWN_CURE)
 
 
 def slowing_reasons(states: list[State | None]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perftests.harness.allocations import GpuAllocations, cpu_allocation
 from perftests.harness.clock import monotonic, perf_counter
-from perftests.harness.cooling import SLOW_CLOCK, cool_down
+from perftests.harness.cooling import RELAPSED, SLOW_CLOCK, cool_down
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.harness.sampling import Runner, Sample, Warmth, collect, warm_up
 from perftests.harness.state import State, slowing_reasons
@@ -86,7 +86,10 @@ def time_workload(
     if cooling.is_over:
         found.warnings, found.reasons = told
         timed = _window(found, bench, runner, poison)
-    found.warnings["cooled_down"] = cooling.told
+    again = cooling.is_over and timed.status == "throttled"
+    if again:  # whatever slows it does not show while it idles: to wait would help no other case
+        bench.cooling_left_s = 0.0
+    found.warnings["cooled_down"] = cooling.told + (RELAPSED if again else "")
     return timed
 
 

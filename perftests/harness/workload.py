@@ -102,6 +102,16 @@ class Workload:
                 f"cannot describe {self.kernel}/{self.implementation}: offsets are "
                 f"{self.input_offsets} and {self.output_offset}; give elements >= 0"
             )
+        if not isinstance(self.distribution, str | None):
+            raise SettingError(
+                f"cannot describe {self.kernel}/{self.implementation}: distribution is "
+                f"{self.distribution!r}; say in words what make_inputs draws"
+            )
+        if self.zero_sign and self.output_dtype.is_complex:
+            raise SettingError(
+                f"cannot describe {self.kernel}/{self.implementation}: zero_sign is for real "
+                f"outputs, and {self.output_dtype} is complex; leave it out"
+            )
 
     @property
     def label(self) -> str:

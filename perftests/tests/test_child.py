@@ -200,3 +200,15 @@ import os, sys, pytest
 os.chdir("{folder}")
 sys.exit(pytest.main(sys.argv[1:]))
 """
+
+
+def test_more_tests_than_the_system_takes_as_words_are_named_in_a_file(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    config = pytester.parseconfigure("-p", "perftests.plugin")
+    many = [f"test_a.py::test[{number:060d}]" for number in range(30_000)]
+    found = child.arguments(config, many, tmp_path)
+    (named,) = [word for word in found if word.startswith("@")]
+    tests = Path(named[1:]).read_text(encoding="utf-8").splitlines()
+    assert [test.split("::")[1] for test in tests] == [test.split("::")[1] for test in many]
+    assert sum(map(len, found)) < 10_000

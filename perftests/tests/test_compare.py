@@ -98,3 +98,10 @@ def test_a_bad_element_is_found_in_every_stretch(
     outcome = compare(actual, expected, limit)
     assert (outcome.wrong, outcome.count, outcome.worst_error) == (1, 9, 0.5)
     assert f"1 of 9 elements wrong, first at {position}: 1.5, not 1.0" in outcome.detail
+
+
+def test_the_sign_of_a_zero_of_eight_bits_is_told_too() -> None:
+    zeros = torch.zeros(4).to(torch.float8_e4m3fn)
+    signed = (-torch.zeros(4)).to(torch.float8_e4m3fn)
+    assert compare(zeros, torch.zeros(4, dtype=torch.float64), 0.0, zero_sign=True).passed
+    assert compare(signed, torch.zeros(4, dtype=torch.float64), 0.0, zero_sign=True).wrong == 4

@@ -104,7 +104,10 @@ def test_a_case_that_slows_the_device_each_time_stays_throttled_after_one_more_s
     found, _, samples = sampled(bench)
     assert (found.status, samples) == ("throttled", 2)
     assert "sw_power_cap" in found.warnings["throttled"]
-    assert "sampled again" in found.warnings["cooled_down"]
+    assert "slowed itself once more" in found.warnings["cooled_down"]
+    waited = nvml.rested_s
+    found, _, samples = sampled(bench)
+    assert (samples, nvml.rested_s) == (1, waited), "what helps nobody is not done for each case"
 
 
 def test_a_device_that_stays_slow_costs_the_session_one_wait(

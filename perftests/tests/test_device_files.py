@@ -126,3 +126,11 @@ def test_what_is_no_file_in_the_locks_place_is_one_clear_line(
         assert "\n" not in line
     if path.is_symlink():
         assert path.read_text() == "value"
+
+
+def test_what_is_no_regular_file_is_not_taken_for_one(tmp_path: Path) -> None:
+    """A pipe would be waited for, for ever."""
+    path = tmp_path / "bandwatch-x.lock"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="no regular file"):
+        open_for_everyone(path)

@@ -9,6 +9,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 LOSES = """
+import pytest
 from perftests.harness import cpu
 from perftests.harness.errors import ChainBrokenError, Link
 from perftests.tests.workloads import relu_of_torch, relu_workload, skips_its_tail
@@ -33,6 +34,9 @@ def test_wrong(gpu_benchmark):
 
 def test_of_something_else():
     pass
+
+def test_left_out():
+    pytest.skip("not here")
 """
 CRASHES = """
 import os
@@ -61,8 +65,9 @@ def test_the_others_run_in_a_fresh_process_and_their_records_arrive(
     pytester.makepyfile(LOSES)
     pytester.makepyfile(keeps=KEEPS)
     pytester.syspathinsert()
-    result = pytester.runpytest_subprocess(*FAST, "-p", "keeps")
-    result.assert_outcomes(passed=3, failed=2)
+    result = pytester.runpytest_subprocess(*FAST, "-p", "keeps", "-ra")
+    result.assert_outcomes(passed=3, failed=2, skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED * not here"])
     result.stdout.fnmatch_lines(
         [
             "*the chain of trust broke: device error: an illegal memory access was encountered",
@@ -80,7 +85,7 @@ def test_the_others_run_in_a_fresh_process_and_their_records_arrive(
 def test_a_fresh_process_that_dies_fails_the_tests_it_owed(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(LOSES + CRASHES)
     result = pytester.runpytest_subprocess(*FAST, "-k", "loses or ends")
-    result.assert_outcomes(failed=2, deselected=4)
+    result.assert_outcomes(failed=2, deselected=5)
     result.stdout.fnmatch_lines(["*no report came from the fresh process*it ended with 7*"])
 
 

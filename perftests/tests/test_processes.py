@@ -218,3 +218,33 @@ def test_many_holders_are_told_in_one_short_line(tmp_path: Path) -> None:
     assert told is not None
     assert told.count("has held it to check") == 3
     assert told.endswith(", 2 more")
+
+
+@pytest.mark.parametrize("line", ["[" * 5000, '{"key": ' * 5000, "[]", "1", '"x"', "{}"])
+def test_a_line_that_is_none_of_ours_is_left_out_and_written_over(
+    line: str, tmp_path: Path
+) -> None:
+    known = Processes("GPU-1", tmp_path)
+    known.join()
+    (path,) = tmp_path.glob("*.processes")
+    ours = path.read_text()
+    path.write_text(f"{line}\n{ours}")
+    assert known.of_this_run() == {os.getpid()}
+    with known.doing(Doing.CHECKS):
+        assert line not in path.read_text().splitlines()
+
+
+def test_lines_of_other_containers_do_not_grow_without_end(tmp_path: Path) -> None:
+    """None can tell whether those processes live: a holder's line would no longer be read."""
+    known = Processes("GPU-1", tmp_path)
+    known.join()
+    (path,) = tmp_path.glob("*.processes")
+    (mine,) = path.read_text().splitlines()
+    foreign = [
+        json.dumps({**json.loads(mine), "key": f"k{n}", "namespace": "pid:[1]"}) for n in range(300)
+    ]
+    path.write_text("\n".join([*foreign[:150], mine, *foreign[150:]])[: 1 << 16] + "\n")
+    known.join()
+    left = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sum(line["namespace"] != "pid:[1]" for line in left) == 1
+    assert len(left) == 1 + processes._MOST_FOREIGN

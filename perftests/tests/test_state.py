@@ -116,7 +116,9 @@ def test_a_device_is_found_by_its_uuid(uuid: str, monkeypatch: pytest.MonkeyPatc
 
 def test_an_unknown_uuid_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
-    assert watch_device("xyz").absent == "NVML knows no device with UUID xyz"
+    unknown = watch_device("xyz")
+    assert unknown.absent == "NVML knows no device with UUID xyz"
+    assert "nvidia-ml-py" not in str(unknown.unread()), "that is there"
 
 
 def test_a_missing_package_or_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

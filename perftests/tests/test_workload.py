@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from perftests.harness.errors import SettingError
+from perftests.harness.record import drawn
 from perftests.harness.settings import CPU_RULE, GPU_RULE, Settings, parse_modes
 from perftests.tests.workloads import relu_workload
 
@@ -75,3 +76,22 @@ def test_modes_are_named_once_each_and_unknown_ones_refused() -> None:
     for text in ("warm", "cold,", ""):
         with pytest.raises(SettingError, match="expected one of cold, hot, rotated"):
             parse_modes(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"distribution": 7}, "say in words"),
+        ({"zero_sign": True, "output_dtype": torch.complex64}, "complex"),
+    ],
+)
+def test_what_no_record_and_no_comparison_could_hold_is_refused_at_once(
+    given: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(SettingError, match=text):
+        relu_workload(**given)
+
+
+def test_a_long_distribution_is_cut_to_what_a_record_holds() -> None:
+    told = drawn(relu_workload(distribution="x" * 5000), Settings())["distribution"]
+    assert len(told) <= 2000

@@ -21,6 +21,9 @@ def check_locks(folder: Path | None = None) -> tuple[Finding, ...]:
 def _check(path: Path) -> Finding | None:
     name = path.stem.removeprefix("bandwatch-")
     try:
+        if not path.is_file():
+            found = f"{path} is no regular file"
+            return Finding(AREA, name, Level.WARN, found, f"remove {path}")
         with path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -37,5 +40,7 @@ def _holder(path: Path) -> str:
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        return "another process"
+    if not isinstance(holder, dict):
         return "another process"
     return f"process {holder.get('pid')} of {holder.get('user')} since {holder.get('since')}"

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -294,3 +295,21 @@ def test_warnings_alone_leave_it_fit() -> None:
     document = doctor_document([warning], "the CPU a CPU")
     assert document.exit_code == ExitCode.OK
     assert document.summary == "would measure the CPU a CPU"
+
+
+@pytest.mark.parametrize("text", ["[]", '"x"', "3", "null"])
+def test_a_held_lock_with_rubbish_in_it_is_held_by_another_process(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bandwatch-GPU-1.lock"
+    path.write_text(text)
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        (finding,) = check_locks(tmp_path)
+    assert finding.found == "held by another process"
+
+
+def test_what_is_no_lock_file_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bandwatch-GPU-1.lock")
+    (finding,) = check_locks(tmp_path)
+    assert finding.found.endswith("is no regular file")
