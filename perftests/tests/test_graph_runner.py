@@ -254,6 +254,7 @@ def test_the_rate_of_a_load_is_that_between_its_first_and_last_slice(
             graphs.append(1)
 
     monkeypatch.setattr(energy, "GraphRunner", Runner)
+    monkeypatch.setattr(energy, "_elapsed", Marks.elapsed_time)
     monkeypatch.setattr(torch.cuda, "Event", Marks)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: "stream")
     monkeypatch.setattr(Marks, "waited", [], raising=False)
