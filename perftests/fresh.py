@@ -19,7 +19,7 @@ import pytest
 
 from perftests import child
 from perftests.lost import LOST
-from perftests.options import worker_index
+from perftests.options import measures, worker_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def _remaining(item: pytest.Item) -> list[pytest.Item]:
 
 def _part(budget: Budget | None, items: Sequence[pytest.Item]) -> float | None:
     """Take these tests' part of the sampling time that is left, in seconds."""
-    count = sum("gpu_benchmark" in getattr(item, "fixturenames", ()) for item in items)
+    count = sum(map(measures, items))
     if budget is None or not count:
         return None
     part = budget.sample_s()

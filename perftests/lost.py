@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from perftests.harness.driver import DRIVER
+from perftests.options import measures
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,9 +36,7 @@ class LossWatch:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Leave a session alone in which nothing is measured: its tests are no concern of ours."""
-        self._measures = any(
-            "gpu_benchmark" in getattr(item, "fixturenames", ()) for item in session.items
-        )
+        self._measures = any(map(measures, session.items))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -105,6 +105,11 @@ def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     return parse
 
 
+def measures(item: pytest.Item) -> bool:
+    """Return whether a test asks for the fixture `gpu_benchmark`."""
+    return "gpu_benchmark" in getattr(item, "fixturenames", ())
+
+
 def timing_enabled(config: pytest.Config) -> bool:
     """Return whether `gpu_benchmark` tests are timed in this session, as the module says."""
     chosen = config.getoption("--bandwatch-timing", "auto")

@@ -29,7 +29,14 @@ from perftests.machine import (  # noqa: F401  hooks of pytest-benchmark
     pytest_benchmark_update_machine_info,
 )
 from perftests.nsight import add_counters
-from perftests.options import add_options, settings_from, timing_enabled, worker_count, worker_index
+from perftests.options import (
+    add_options,
+    measures,
+    settings_from,
+    timing_enabled,
+    worker_count,
+    worker_index,
+)
 from perftests.progress import follow
 
 if TYPE_CHECKING:
@@ -121,7 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.stash[_REPLAYS]:
         return
     for item in items:
-        if "gpu_benchmark" not in getattr(item, "fixturenames", ()):
+        if not measures(item):
             continue
         clock = item.stash[_CLOCK] = SampleClock()
         known = item.get_closest_marker("benchmark")
@@ -143,7 +150,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     try:
         return (yield)
     except HarnessError as error:
-        if "gpu_benchmark" not in pyfuncitem.fixturenames:
+        if not measures(pyfuncitem):
             raise
         if isinstance(error, ChainBrokenError) and error.sticky:
             pyfuncitem.config.stash.setdefault(LOST, pyfuncitem.nodeid)
@@ -156,7 +163,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Count the cases that share the session's time; parallel workers each take their part."""
-    count = sum("gpu_benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
+    count = sum(map(measures, session.items))
     session.config.stash[_CASES] = -(-count // worker_count())
 
 

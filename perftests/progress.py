@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import pytest
 
+from perftests.options import measures
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
@@ -115,11 +117,7 @@ class Progress:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take the cases of this process."""
-        self.expect(
-            item.nodeid
-            for item in session.items
-            if "gpu_benchmark" in getattr(item, "fixturenames", ())
-        )
+        self.expect(item.nodeid for item in session.items if measures(item))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:

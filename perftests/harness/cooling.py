@@ -6,9 +6,10 @@ Nothing is set. The device idles until NVML names no reason to slow down and its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic, sleep
+from time import sleep
 from typing import TYPE_CHECKING
 
+from perftests.harness.clock import monotonic
 from perftests.harness.state import slowing_reasons
 
 if TYPE_CHECKING:

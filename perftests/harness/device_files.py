@@ -71,19 +71,22 @@ def alone_for_a_moment(path: Path) -> Iterator[int]:
     """
     file = open_for_everyone(path)
     try:
-        deadline = monotonic() + _MOMENT_SECONDS
-        while not _is_ours(file):
-            if monotonic() >= deadline:
-                raise TimeoutError(f"{path} is kept by another process")
-            time.sleep(_POLL_SECONDS)
+        if not locked_within(_MOMENT_SECONDS, file, fcntl.LOCK_EX, poll_s=_POLL_SECONDS):
+            raise TimeoutError(f"{path} is kept by another process")
         yield file
     finally:
         os.close(file)
 
 
-def _is_ours(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def locked_within(seconds: float, file: int, kind: int, *, poll_s: float) -> bool:
+    """Take the system's lock of an open file; return whether it could be had in time."""
+    deadline = monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= deadline:
+                return False
+            time.sleep(poll_s)
+        else:
+            return True

@@ -10,12 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from perftests.harness.clock import monotonic
-from perftests.harness.device_files import device_file, open_for_everyone
+from perftests.harness.device_files import device_file, locked_within, open_for_everyone
 from perftests.harness.errors import UnfitError
 from perftests.harness.processes import Doing, Processes
 
@@ -75,22 +73,11 @@ class DeviceLock:
                 "file that every user may read and write; remove it, as its owner or as root"
             ) from None
         try:
-            self._wait(file, kind)
+            if not locked_within(self._timeout_s, file, kind, poll_s=_POLL_SECONDS):
+                raise UnfitError(self._refusal())
             yield file
         finally:
             os.close(file)
-
-    def _wait(self, file: int, kind: int) -> None:
-        deadline = monotonic() + self._timeout_s
-        while True:
-            try:
-                fcntl.flock(file, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if monotonic() >= deadline:
-                    raise UnfitError(self._refusal()) from None
-                time.sleep(_POLL_SECONDS)
-            else:
-                return
 
     def _refusal(self) -> str:
         unknown = f"a process without a name has held it (`fuser {self._path}` lists it)"

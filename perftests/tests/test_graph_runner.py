@@ -56,7 +56,7 @@ class Scene:
         self.device, self.pairs, self.kernels = CPU, self, self
         monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: self.graph)
         monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: "stream")
-        monkeypatch.setattr(cuda_runners, "_perf_counter", lambda: self.now)
+        monkeypatch.setattr(cuda_runners, "perf_counter", lambda: self.now)
         monkeypatch.setattr(cuda_runners, "_record", lambda _event, _stream: None)
         monkeypatch.setattr(cuda_runners, "_query", lambda event: event in self.late)
 
