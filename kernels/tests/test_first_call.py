@@ -282,7 +282,7 @@ def test_torch_says_why_nothing_is_told() -> None:
 def test_on_a_gpu_a_new_process_tells_its_compiling(way: str, tmp_path: Path) -> None:
     """A process of its own, since this one may have launched it."""
     script = (
-        "import json, sys, torch\n"
+        "import json, sys, time, torch\n"
         "from kernels import registry\n"
         "x = torch.ones(4099, device='cuda')\n"
         "out = torch.empty_like(x)\n"
@@ -290,7 +290,10 @@ def test_on_a_gpu_a_new_process_tells_its_compiling(way: str, tmp_path: Path) ->
         "def call():\n"
         "    one(x, out=out)\n"
         "    torch.cuda.synchronize()\n"
-        "print(json.dumps([one.first_call(call).told(), one.first_call(call).told()]))\n"
+        "began = time.perf_counter()\n"
+        "first = one.first_call(call).told()\n"
+        "took = time.perf_counter() - began\n"
+        "print(json.dumps([first, one.first_call(call).told(), took]))\n"
     )
     names = ("BANDWATCH_CACHE", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     caches = {name: str(tmp_path / name) for name in names}
@@ -301,8 +304,8 @@ def test_on_a_gpu_a_new_process_tells_its_compiling(way: str, tmp_path: Path) ->
         text=True,
         check=True,
     )
-    first, second = json.loads(done.stdout.splitlines()[-1])
-    assert first["compile_s"] > 10 * first["launch_s"] or way == "relu/torch_compile"
+    first, second, took = json.loads(done.stdout.splitlines()[-1])
+    assert sum(part for part in first.values() if isinstance(part, float)) < took  # none twice
     assert first["compile_s"] > 0.01
     assert way == "relu/torch_compile" or first["load_s"] > 0
     assert second["compile_s"] == AT_HAND

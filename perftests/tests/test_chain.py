@@ -243,36 +243,84 @@ def test_a_device_that_is_lost_before_the_first_link_is_a_broken_one(
     assert outcome.result["status"] == "error"
 
 
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("places", [1, 32])
 @pytest.mark.parametrize(
-    ("late", "mode", "allocates", "asked"),
+    ("bad", "mode", "allocates", "asked"),
     [
-        (None, "cold", None, ["s0", "s62"]),
-        ("s0", "cold", None, ["s0"]),
-        ("s62", "cold", None, ["s0", "s62"]),
-        ("s0", "hot", None, []),
-        ("s0", "cold", "it sorts", []),
+        (None, "cold", None, ["first", "last"]),
+        ("first", "cold", None, ["first"]),
+        ("last", "cold", None, ["first", "last"]),
+        ("first", "hot", None, []),
+        ("first", "cold", "it sorts", []),
     ],
 )
 def test_the_order_is_looked_at_on_two_timed_streams_as_well(
-    late: str | None, mode: str, allocates: str | None, asked: list[str]
+    bad: str | None, mode: str, allocates: str | None, asked: list[str], places: int, early: bool
 ) -> None:
-    """What goes to a stream kept from some call is out of order on one of the two."""
+    """What goes to a stream kept from some call is out of order on one of the two.
+
+    It comes too late for the look, or so early that the poison wipes it out.
+    """
     seen: list[str] = []
 
-    def ordered(_launch: object, buffers: BufferSet, stream: str) -> torch.Tensor:
+    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> torch.Tensor:
         seen.append(stream)
-        was = buffers.output_tensor.clone()
-        return was.fill_(float("nan")) if stream == late else was
+        launch()
+        right = buffers.output_tensor.clone()
+        if stream != bad:
+            return right
+        if early:
+            buffers.output.poison(POISON_NAN)
+        return right.fill_(float("nan")) if not early else buffers.output_tensor.clone()
 
-    def streams(places: int) -> tuple[str, ...]:
-        return tuple(f"s{index}" for index in range(2 * places - 1))
+    def streams(count: int) -> tuple[str, ...]:
+        assert count == places
+        return ("first", *("between" for _ in range(places)), "last")
 
-    device = SimpleNamespace(kind="cuda", ordered=ordered, streams=streams)
+    here = session()
     workload = relu_workload(allocates=allocates)
-    sets = BufferSets(allocate(workload, workload.make_inputs(1)), 32)
+    truth = here.oracle.truth(workload, 1)
+    sets = BufferSets(allocate(workload, truth.values), places)
+    sets.load(truth.values, POISON_NAN)
+    device = SimpleNamespace(
+        kind="cuda", ordered=ordered, streams=streams, synchronize=lambda: None
+    )
     bench: Any = SimpleNamespace(device=device)
-    link = chain._Chain(Findings(workload, mode), bench, None, None)  # type: ignore[arg-type]
+    link = chain._Chain(Findings(workload, mode), bench, here.oracle, truth)
+    link._launch_all(sets)
     refused = pytest.raises(ChainBrokenError, match="order of the launch")
-    with refused if late in asked else nullcontext():
+    with refused if bad in asked else nullcontext():
         link._keep_order(sets)
     assert seen == asked
+
+
+def test_an_output_that_turns_wrong_on_a_timed_stream_is_no_matter_of_order() -> None:
+    """Two waits do not make it right: the comparison says how it is wrong."""
+
+    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> torch.Tensor:
+        launch()
+        return buffers.output_tensor.clone()
+
+    here = session()
+    calls: list[int] = []
+
+    def tires(inputs: Inputs, out: torch.Tensor) -> None:
+        workloads.relu_of_torch(inputs, out)
+        calls.append(1)
+        if len(calls) > 2:
+            out[7] += 1
+
+    workload = relu_workload(tires)
+    truth = here.oracle.truth(workload, 1)
+    sets = BufferSets(allocate(workload, truth.values), 2)
+    sets.load(truth.values, POISON_NAN)
+    device = SimpleNamespace(
+        kind="cuda", ordered=ordered, streams=lambda _: ("first",), synchronize=lambda: None
+    )
+    bench: Any = SimpleNamespace(device=device)
+    link = chain._Chain(Findings(workload, "cold"), bench, here.oracle, truth)
+    link._launch_all(sets)
+    with pytest.raises(ChainBrokenError, match="1 of 5003") as broken:
+        link._keep_order(sets)
+    assert broken.value.link is Link.TIMED
