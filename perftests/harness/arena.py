@@ -26,17 +26,18 @@ class Arena:
 
     Large blocks of ever new sizes would fill the device with what the allocator keeps of each.
 
-    Where the device has not so much left, the arena is empty: `size` is 0, `missing` what it lacks.
-    Units: both in bytes.
+    It takes `at_most` so much, and nothing where the device has not even that left: `size` is what
+    it took, `missing` what it lacks. Units: all in bytes.
     """
 
-    def __init__(self, size: int, device: torch.device) -> None:
-        self._device, self._used, self.missing = device, 0, 0
+    def __init__(self, size: int, device: torch.device, *, at_most: int | None = None) -> None:
+        self._device, self._used = device, 0
+        granted = size if at_most is None else min(size, at_most)
         try:
-            self._raw = aligned_rows(1, size, device)[0]
+            self._raw = aligned_rows(1, granted, device)[0]
         except torch.OutOfMemoryError:
-            self._raw, self.missing = aligned_rows(1, 0, device)[0], size
-        self.size = self._raw.numel()
+            self._raw, granted = aligned_rows(1, 0, device)[0], 0
+        self.size, self.missing = self._raw.numel(), size - granted
 
     @contextmanager
     def region(self) -> Iterator[None]:

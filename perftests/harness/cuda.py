@@ -43,15 +43,15 @@ _FLUSHED_CACHES = 2.5
 """L2 sizes that a flush writes: two, and what it writes until persisting lines are reset."""
 _STREAMS = 63
 """Odd, as the launches in a turn are; places are a power of two: all come together in time."""
-_LEAST_PLACES, _MOST_PLACES = 8, 32
-_PLACES_BYTES = 512 << 20
-"""What the buffer sets of a cold sample take where more of them or fewer are possible."""
-_PLACES_SHARE = 1 / 32
+_MOST_PLACES = 32
+_PLACES_SHARE = 1 / 16
 """Share of the device's memory that the buffer sets of a cold sample take at most."""
+_FREE_PER_ARENA = 4
+"""Times the arena has to be free: other processes may measure in turn, and need one as well."""
 
 
 @dataclass(frozen=True)
-class _StreamHandle:
+class StreamHandle:
     """A stream's address under the CUDA stream protocol, which older torch streams lack."""
 
     address: int
@@ -156,7 +156,7 @@ class CudaDevice:
         if handle not in self._seen_by_cupy:
             from_external = getattr(self.cupy.cuda.Stream, "from_external", None)
             self._seen_by_cupy[handle] = (
-                from_external(_StreamHandle(handle))
+                from_external(StreamHandle(handle))
                 if from_external is not None
                 else self.cupy.cuda.ExternalStream(handle, self.device.index)
             )
@@ -269,16 +269,15 @@ class CudaDevice:
             return 5 * self.cache_bytes // set_bytes + 2
         if mode != "cold":
             return 1
-        places = _LEAST_PLACES
-        while places < _MOST_PLACES and 2 * places * set_bytes <= _PLACES_BYTES:
-            places *= 2
-        possible = max(1, min(places, self.arena.size // 2 // set_bytes))
-        return 1 << (possible.bit_length() - 1)
+        places = max(1, min(_MOST_PLACES, self.arena.size // 2 // set_bytes))
+        return 1 << (places.bit_length() - 1)
 
     @cached_property
     def arena(self) -> Arena:
         """Where a case's further buffer sets and those of the copies beside it lie."""
-        return Arena(2 * int(_PLACES_SHARE * self.properties.total_memory), self.device)
+        wanted = 2 * int(_PLACES_SHARE * self.properties.total_memory)
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return Arena(wanted, self.device, at_most=free // _FREE_PER_ARENA)
 
 
 def first_line(error: BaseException) -> str:

@@ -2,8 +2,9 @@
 
 Run as `python -m perftests.studies.nvbench_peer OUT.json MIB...`: nvbench wants a process of its
 own, and ours measures in the same one before it, since every process shifts its times by some
-0.1 us. Launches go through as many places in memory here as there; nvbench has one stream. It
-prints our answers and the wall time of each of nvbench's; the JSON is nvbench's.
+0.1 us. Launches go through as many places in memory here as there; each run of nvbench has one
+stream, and since a context shifts its times too, that is of another context each time. It prints
+our answers and the wall time of each of nvbench's; the JSON is nvbench's.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from perftests.harness.cuda import StreamHandle
     from perftests.harness.session import Session
 
 _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
@@ -128,15 +130,18 @@ def main(path: str, sizes_mib: Sequence[int]) -> None:
     import torch
     from cuda import bench
 
+    from perftests.harness.cuda import StreamHandle
     from perftests.studies.timed import new_session
 
     session = new_session()
     print(f"{_OWN_MARK}{json.dumps(_ours(session, sizes_mib))}", flush=True)
     device = session.bench(torch.device("cuda", 0)).device
+    with device.stream():
+        streams = device.streams()  # type: ignore[union-attr]
     for mib in sizes_mib:
         places = _places(mib, device.sets_needed("cold", 2 * mib << 20))
-        for run in range(RUNS):
-            bench.register(_benchmark(mib, run, places))
+        for run, stream in enumerate(streams[:RUNS]):
+            bench.register(_benchmark(mib, run, places, StreamHandle(stream.cuda_stream)))
     bench.run_all_benchmarks([sys.argv[0], "--json", path])
 
 
@@ -174,7 +179,9 @@ def _places(mib: int, count: int) -> list[tuple[tuple[torch.Tensor, ...], torch.
     return [((made.clone(),), torch.empty_like(made)) for _ in range(count)]
 
 
-def _benchmark(mib: int, run: int, places: Sequence[tuple[Any, torch.Tensor]]) -> Any:
+def _benchmark(
+    mib: int, run: int, places: Sequence[tuple[Any, torch.Tensor]], stream: StreamHandle
+) -> Any:
     """Return nvbench's benchmark at a size, whose launches go through the places in turn."""
     import torch
 
@@ -188,6 +195,7 @@ def _benchmark(mib: int, run: int, places: Sequence[tuple[Any, torch.Tensor]]) -
             with torch.cuda.stream(torch.cuda.ExternalStream(handle)):
                 relu_of_torch(*next(turns))
 
+        state.set_stream(stream)
         began = time.perf_counter()
         state.exec(launch, batched=False)
         print(f"{_WALL_MARK}{mib} {time.perf_counter() - began}", flush=True)

@@ -218,3 +218,5 @@ def test_an_arena_that_does_not_fit_is_empty_and_says_what_is_missing(
     assert (arena.size, arena.missing) == (0, 1 << 21)
     assert arena.rows(2, 700).shape == (2, 1024)
     assert (Arena(1 << 19, CPU).size, Arena(1 << 19, CPU).missing) == (1 << 19, 0)
+    small = Arena(1 << 21, CPU, at_most=1 << 19)
+    assert (small.size, small.missing) == (1 << 19, 3 << 19)

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from perftests.harness import cuda
-from perftests.harness.arena import Arena
 from perftests.harness.cuda import CudaDevice
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError
 
@@ -26,50 +25,11 @@ TURNS = ("t0", "t1", "t2")
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A device of 128 GiB with an L2 of 50 MiB, whose arena takes no memory of this machine."""
-
-    class Sized(Arena):
-        def __init__(self, size: int, device: torch.device) -> None:
-            super().__init__(0, device)
-            self.size = size
-
-    monkeypatch.setattr(cuda, "Arena", Sized)
+def device() -> Any:
+    """A device that was not opened."""
     made: Any = CudaDevice.__new__(CudaDevice)
     made.device = torch.device("cpu")
-    made.properties = SimpleNamespace(total_memory=128 * GIB)
-    made.cache_bytes = 50 * MIB
     return made
-
-
-@pytest.mark.parametrize(
-    ("mode", "set_bytes", "sets"),
-    [
-        ("cold", 1, 32),
-        ("cold", 16 * MIB, 32),
-        ("cold", 16 * MIB + 1, 16),
-        ("cold", 32 * MIB + 1, 8),
-        ("cold", GIB // 2, 8),
-        ("cold", 3 * GIB // 4, 4),
-        ("cold", GIB, 4),
-        ("cold", 3 * GIB, 1),
-        ("cold", 100 * GIB, 1),
-        ("hot", MIB, 1),
-        ("rotated", 10 * MIB, 27),
-        ("rotated", GIB, 2),
-    ],
-)
-def test_places_fit_into_a_thirty_second_of_the_memory(
-    mode: str, set_bytes: int, sets: int, device: Any
-) -> None:
-    assert device.sets_needed(mode, set_bytes) == sets
-    assert device.arena.size == 8 * GIB, "room for a case's and for the copies' beside it"
-
-
-def test_a_device_without_an_arena_has_one_place(device: Any) -> None:
-    device.arena = Arena(0, device.device)
-    assert device.sets_needed("cold", 1) == 1
-    assert device.sets_needed("rotated", 10 * MIB) == 27
 
 
 @pytest.fixture

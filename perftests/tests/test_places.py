@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from perftests.harness import buffers, chain, energy, timing
+from perftests.harness import chain, energy, timing
 from perftests.harness.arena import Arena
 from perftests.harness.chain import measure
 from perftests.harness.cpu import CpuDevice, _ColdRunner
@@ -329,45 +329,6 @@ def test_a_correctness_run_takes_no_arena_and_shares_the_lock(
     watched = Watched(monkeypatch)
     assert measure(relu_workload(), check_session).broken is None
     assert watched.entered == {"shared": 1}
-
-
-def full(*_: object, **__: object) -> Any:
-    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8.00 GiB.\nAnd more.")
-
-
-def test_a_device_without_room_for_more_places_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = session()
-    here.bench(CPU).device.arena.missing = 8_700_000_000
-    told = {w["code"]: w["message"] for w in measure(relu_workload(), here).result["warnings"]}
-    assert "no 8.70 GB left" in told["one_place"]
-    assert "one_context" not in told
-    hot = measure(relu_workload(), here, mode="hot").result["warnings"]
-    assert "one_place" not in {warning["code"] for warning in hot}
-
-
-def test_a_device_without_further_contexts_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = session()
-    monkeypatch.setattr(here.bench(CPU).device, "has_one_context", True)
-    told = {w["code"]: w["message"] for w in measure(relu_workload(), here).result["warnings"]}
-    assert "CUDA 12.5 or later" in told["one_context"]
-    hot = measure(relu_workload(), here, mode="hot").result["warnings"]
-    assert "one_context" not in {warning["code"] for warning in hot}
-
-
-def test_buffers_that_do_not_fit_are_a_broken_link_that_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    here = session()
-    here.bench(CPU)
-    monkeypatch.setattr(buffers, "aligned_rows", full)
-    outcome = measure(relu_workload(), here)
-    assert outcome.broken is not None
-    assert (outcome.broken.link, outcome.broken.sticky) == (Link.DEVICE, False)
-    assert outcome.result["status"] == "error"
-    assert str(outcome.broken) == (
-        "device error: the buffers do not fit: OutOfMemoryError: CUDA out of memory. Tried to "
-        "allocate 8.00 GiB.; end what else uses the device, or measure a smaller case"
-    )
 
 
 @pytest.mark.parametrize(("mode", "sets"), [("cold", 1), ("hot", 1), ("rotated", 5)])
