@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from perftests.harness.arena import Arena, aligned_rows
+from perftests.harness.arena import Arena, aligned_rows, scattered
 from perftests.harness.errors import SettingError
 
 if TYPE_CHECKING:
@@ -196,13 +196,14 @@ class BufferSets:
         self.first = first
         arena = arena or Arena(0, first.output.raw.device)
         self._rows = [arena.rows(count - 1, buffer.raw.numel()) for buffer in first.tensors]
-        self.others = tuple(self._other(index) for index in range(count - 1))
+        orders = [scattered(count - 1, array) for array in range(len(self._rows))]
+        self.others = tuple(self._other(rows) for rows in zip(*orders, strict=True))
         self._follow()
 
-    def _other(self, index: int) -> BufferSet:
+    def _other(self, indices: Sequence[int]) -> BufferSet:
         *inputs, output = (
             buffer.at(rows[index])
-            for buffer, rows in zip(self.first.tensors, self._rows, strict=True)
+            for buffer, rows, index in zip(self.first.tensors, self._rows, indices, strict=True)
         )
         return BufferSet(tuple(inputs), output)
 

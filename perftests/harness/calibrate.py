@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
+from perftests.harness.arena import scattered
 from perftests.harness.sampling import Runner, collect, warm_up
 
 if TYPE_CHECKING:
@@ -120,7 +121,9 @@ class Calibrator:
         with self._device.arena.region():
             rows = self._device.arena.rows(count * arrays, each)[:, :each].view(torch.float32)
             rows.uniform_()
-            sets = [list(rows[first : first + arrays]) for first in range(0, len(rows), arrays)]
+            by_array = rows.view(arrays, count, -1)
+            orders = zip(*(scattered(count, array) for array in range(arrays)), strict=True)
+            sets = [[by_array[array, row] for array, row in enumerate(order)] for order in orders]
             rates = {
                 name: arrays * each / self._median(self._device.runner(mode, launches))
                 for name, launches in self._candidates(what, sets).items()

@@ -2,7 +2,7 @@
 
 Run as `python -m perftests.studies.nvbench_peer OUT.json MIB...`: nvbench wants a process of its
 own, and ours measures in the same one before it, since every process shifts its times by some
-0.1 us. Launches go through as many places in memory here as there; each run of nvbench has one
+0.1 us. Launches go through the same places in memory here as there; each run of nvbench has one
 stream, and since a context shifts its times too, that is of another context each time. It prints
 our answers and the wall time of each of nvbench's; the JSON is nvbench's.
 """
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import torch
-
-    from perftests.harness.cuda import StreamHandle
+    from perftests.harness.cuda import CudaDevice, StreamHandle
     from perftests.harness.session import Session
 
 _MEAN, _MEDIAN = "nv/cold/time/gpu/mean", "nv/cold/time/gpu/median"
@@ -135,13 +133,12 @@ def main(path: str, sizes_mib: Sequence[int]) -> None:
 
     session = new_session()
     print(f"{_OWN_MARK}{json.dumps(_ours(session, sizes_mib))}", flush=True)
-    device = session.bench(torch.device("cuda", 0)).device
+    device: Any = session.bench(torch.device("cuda", 0)).device
     with device.stream():
-        streams = device.streams()  # type: ignore[union-attr]
+        streams = device.streams()
     for mib in sizes_mib:
-        places = _places(mib, device.sets_needed("cold", 2 * mib << 20))
         for run, stream in enumerate(streams[:RUNS]):
-            bench.register(_benchmark(mib, run, places, StreamHandle(stream.cuda_stream)))
+            bench.register(_benchmark(mib, run, device, StreamHandle(stream.cuda_stream)))
     bench.run_all_benchmarks([sys.argv[0], "--json", path])
 
 
@@ -169,36 +166,32 @@ def _ours(session: Session, sizes_mib: Sequence[int]) -> dict[int, dict[str, Any
     return found
 
 
-def _places(mib: int, count: int) -> list[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
-    """Return `count` input and output tensors of a size."""
+def _benchmark(mib: int, run: int, device: CudaDevice, stream: StreamHandle) -> Any:
+    """Return nvbench's benchmark at a size, whose launches go through our places in turn."""
     import torch
 
-    from perftests.studies.relu import relu_workload
-
-    (made,) = relu_workload(mib).make_inputs(1)
-    return [((made.clone(),), torch.empty_like(made)) for _ in range(count)]
-
-
-def _benchmark(
-    mib: int, run: int, places: Sequence[tuple[Any, torch.Tensor]], stream: StreamHandle
-) -> Any:
-    """Return nvbench's benchmark at a size, whose launches go through the places in turn."""
-    import torch
-
-    from perftests.studies.relu import relu_of_torch
-
-    turns = cycle(places)
+    from perftests.harness.buffers import POISON_NAN, BufferSets, allocate, footprint_bytes
+    from perftests.studies.relu import relu_of_torch, relu_workload
 
     def relu(state: Any) -> None:
-        def launch(given: Any) -> None:
-            handle = given.get_stream().addressof()
-            with torch.cuda.stream(torch.cuda.ExternalStream(handle)):
-                relu_of_torch(*next(turns))
+        workload = relu_workload(mib)
+        values = workload.make_inputs(1)
+        places = device.sets_needed("cold", footprint_bytes(workload, values))
+        with device.arena.region():
+            sets = BufferSets(allocate(workload, values), places, device.arena)
+            sets.load(values, POISON_NAN)
+            turns = cycle([(buffers.input_tensors, buffers.output_tensor) for buffers in sets])
 
-        state.set_stream(stream)
-        began = time.perf_counter()
-        state.exec(launch, batched=False)
-        print(f"{_WALL_MARK}{mib} {time.perf_counter() - began}", flush=True)
+            def launch(given: Any) -> None:
+                handle = given.get_stream().addressof()
+                with torch.cuda.stream(torch.cuda.ExternalStream(handle)):
+                    relu_of_torch(*next(turns))
+
+            state.set_stream(stream)
+            device.synchronize()
+            began = time.perf_counter()
+            state.exec(launch, batched=False)
+            print(f"{_WALL_MARK}{mib} {time.perf_counter() - began}", flush=True)
 
     relu.__name__ = f"{_NAME}{mib}_{run}"
     return relu

@@ -70,10 +70,10 @@ def agreement() -> Section:
         )
     how = (
         f"torch ReLU, fp32, cold, medians; ours first, then nvbench {nvbench_peer.RUNS} times, "
-        "each on a stream of another context, the middle one told, in one process, through as many "
-        "places in memory; walls are those of one answer, ours without the yardsticks (copies and "
-        "empty launch, measured once for a size and session) and the first call; the first answer "
-        "at a size has the yardsticks too, and that of the first size the first call"
+        "each on a stream of another context, the middle one told, in one process, through the "
+        "same places in memory; walls are those of one answer, ours without the yardsticks (copies "
+        "and empty launch, measured once for a size and session) and the first call; the first "
+        "answer at a size has the yardsticks too, and that of the first size the first call"
     )
     return Section("Agreement with nvbench", how, rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -19,6 +19,9 @@ from perftests.harness.buffers import (
 )
 from perftests.harness.errors import SettingError
 from perftests.tests.workloads import relu_workload
+
+if TYPE_CHECKING:
+    from perftests.harness.workload import Inputs
 
 CPU = torch.device("cpu")
 
@@ -201,6 +204,21 @@ def test_sets_of_an_arena_lie_in_it() -> None:
             assert sets.same()
             places.append([buffers.output_tensor.data_ptr() for buffers in sets.others])
     assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("count", [4, 8, 16, 32])
+def test_outputs_are_not_equally_far_from_their_inputs_at_all_places(count: int) -> None:
+    """Nor is one input from another: bases and heads of other sizes had other distances."""
+
+    def two(seed: int) -> Inputs:
+        return (torch.ones(4099), torch.ones(4099))
+
+    workload = relu_workload(n=4099, make_inputs=two)
+    sets = BufferSets(allocate(workload, two(1)), count)
+    for one, other in ((0, 2), (1, 2), (0, 1)):
+        found = [[tensor.tensor.data_ptr() for tensor in each.tensors] for each in sets.others]
+        assert len({each[other] - each[one] for each in found}) > (count - 1) // 2
+        assert len({each[one] for each in found}) == count - 1, "each place is used once"
 
 
 def test_an_arena_that_does_not_fit_is_empty_and_says_what_is_missing(

@@ -84,16 +84,16 @@ def test_theoretical_rates_of_known_cards() -> None:
 
 
 class Scripted(CpuDevice):
-    """A CPU of three places whose runner keeps the launches, in turn faster and slower."""
+    """A CPU of some places whose runner keeps the launches, in turn faster and slower."""
 
-    def __init__(self, took_s: list[float]) -> None:
+    def __init__(self, took_s: list[float], sets: int = 3) -> None:
         super().__init__()
-        self.took_s = took_s
+        self.took_s, self.sets = took_s, sets
         self.given: list[Sequence[Any]] = []
-        self.arena = Arena(1 << 22, self.device)
+        self.arena = Arena(1 << 25, self.device)
 
     def sets_needed(self, mode: str, set_bytes: int) -> int:
-        return 3
+        return self.sets
 
     def runner(self, mode: str, launches: Sequence[Any], *, streams: bool = True) -> Runner:
         self.given.append(launches)
@@ -145,7 +145,15 @@ def test_copies_go_through_as_many_places_as_results_and_give_them_back() -> Non
     addresses = [tensor.data_ptr() for pair in pairs for tensor in pair]
     assert len(set(addresses)) == 6
     assert {tensor.nbytes for pair in pairs for tensor in pair} == {1 << 19}
-    assert sums[0].args[0].data_ptr() == min(addresses), "the arena's region was given back"
+    summed = [tensor.data_ptr() for launch in sums for tensor in launch.args]
+    assert min(summed) == min(addresses), "the arena's region was given back"
+
+
+def test_a_copy_is_not_equally_far_from_its_source_at_all_places() -> None:
+    device = Scripted([1e-3] * 5, sets=16)
+    Calibrator(device, RULE).copy(1 << 20, "cold")
+    pairs = [(launch.func.__self__, *launch.args) for launch in device.given[0]]
+    assert len({target.data_ptr() - source.data_ptr() for target, source in pairs}) >= 8
 
 
 def test_yardsticks_are_sampled_by_a_looser_rule_than_results() -> None:

@@ -161,7 +161,7 @@ def test_a_kernel_that_does_nothing_on_one_stream_is_refused(
     narrow = narrowed(quick_session, places, gpu)
     outcome = measure(relu_workload(idle_on_one, device=gpu), narrow)
     assert outcome.broken is not None
-    assert outcome.broken.link in {Link.SAMPLES, Link.TIMED, Link.FRESH}
+    assert outcome.broken.link in {Link.SAMPLES, Link.TIMED, Link.STREAM, Link.FRESH}
     assert outcome.seconds == []
 
 
@@ -255,7 +255,8 @@ def test_what_keeps_memory_for_each_address_is_met_before_the_loop(
 
     outcome = measure(relu_workload(scratch_by_address, n=1 << 26, device=gpu), quick_session)
     assert outcome.broken is None
-    assert len(kept) == 8
+    device = quick_session.bench(torch.device(gpu)).device
+    assert len(kept) == device.sets_needed("cold", 2 * 4 << 26) > 1
 
 
 def test_sizes_of_a_byte_and_of_nothing_pass_on_a_gpu(quick_session: Session, gpu: str) -> None:
@@ -310,10 +311,10 @@ def test_buffer_sets_of_a_cold_sample_fit_the_device(quick_session: Session, gpu
     device = quick_session.bench(torch.device(gpu)).device
     total = torch.cuda.get_device_properties(0).total_memory
     assert device.sets_needed("cold", 1 << 20) == 32
-    assert device.sets_needed("cold", 32 << 20) == 16
-    assert device.sets_needed("cold", 64 << 20) == 8
     assert device.sets_needed("cold", total // 2) == 1
-    assert device.sets_needed("cold", total // 100) * (total // 100) <= total // 32
+    for share in (100, 400, 600):
+        most = total // 16
+        assert most // 2 < device.sets_needed("cold", total // share) * (total // share) <= most
     assert device.sets_needed("hot", 1 << 20) == 1
 
 
