@@ -72,9 +72,16 @@ class GuardedTensor:
     def move_to(self, raw: torch.Tensor) -> None:
         """Lie in the memory of `raw` from now on, which is not written."""
         self.raw = raw
-        self._front, self._back = raw[: self._span.start], raw[self._span.stop :]
         self._content = raw[self._span]
         self.tensor = self._content.view(self._dtype).view(self._shape)
+
+    @property
+    def _front(self) -> torch.Tensor:
+        return self.raw[: self._span.start]
+
+    @property
+    def _back(self) -> torch.Tensor:
+        return self.raw[self._span.stop :]
 
     def at(self, raw: torch.Tensor) -> GuardedTensor:
         """Return the same tensor in the memory of `raw`, as long as this one's, not yet written."""
