@@ -65,15 +65,19 @@ class GuardedTensor:
         size = prod(shape) * dtype.itemsize
         self._span = slice(before, before + size)
         self._dtype, self._shape, self._guard = dtype, tuple(shape), guard
-        self.move_to(aligned_rows(1, before + size + GUARD_BYTES, device)[0])
+        rows = aligned_rows(1, before + size + GUARD_BYTES, device)
+        self.move_to(*self._in(rows)[0])
         _fill(self._front, guard)
         _fill(self._back, guard)
 
-    def move_to(self, raw: torch.Tensor) -> None:
-        """Lie in the memory of `raw` from now on, which is not written."""
-        self.raw = raw
-        self._content = raw[self._span]
-        self.tensor = self._content.view(self._dtype).view(self._shape)
+    def _in(self, rows: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Return of each row its bytes, those of the tensor among them, and the tensor.
+
+        All rows at once: each view takes the host a microsecond or two.
+        """
+        contents = rows[:, self._span]
+        tensors = contents.view(self._dtype).view(len(rows), *self._shape)
+        return list(zip(rows.unbind(), contents.unbind(), tensors.unbind(), strict=True))
 
     @property
     def _front(self) -> torch.Tensor:
@@ -83,11 +87,16 @@ class GuardedTensor:
     def _back(self) -> torch.Tensor:
         return self.raw[self._span.stop :]
 
-    def at(self, raw: torch.Tensor) -> GuardedTensor:
-        """Return the same tensor in the memory of `raw`, as long as this one's, not yet written."""
-        other = copy(self)
-        other.move_to(raw)
-        return other
+    def at(self, rows: torch.Tensor) -> list[GuardedTensor]:
+        """Return the same tensor in each row, as long as this one's bytes, not yet written."""
+        others = [copy(self) for _ in range(len(rows))]
+        for other, place in zip(others, self._in(rows), strict=True):
+            other.move_to(*place)
+        return others
+
+    def move_to(self, raw: torch.Tensor, content: torch.Tensor, tensor: torch.Tensor) -> None:
+        """Lie in the memory of `raw` from now on, by the views of it, and write nothing."""
+        self.raw, self._content, self.tensor = raw, content, tensor
 
     def poison(self, pattern: int) -> None:
         """Fill every byte of the tensor, on the current stream."""
@@ -203,16 +212,12 @@ class BufferSets:
         self.first = first
         arena = arena or Arena(0, first.output.raw.device)
         self._rows = [arena.rows(count - 1, buffer.raw.numel()) for buffer in first.tensors]
-        orders = [scattered(count - 1, array) for array in range(len(self._rows))]
-        self.others = tuple(self._other(rows) for rows in zip(*orders, strict=True))
+        arrays = [
+            [places[row] for row in scattered(len(places), index)]
+            for index, places in enumerate(map(GuardedTensor.at, first.tensors, self._rows))
+        ]
+        self.others = tuple(BufferSet(each[:-1], each[-1]) for each in zip(*arrays, strict=True))
         self._follow()
-
-    def _other(self, indices: Sequence[int]) -> BufferSet:
-        *inputs, output = (
-            buffer.at(rows[index])
-            for buffer, rows, index in zip(self.first.tensors, self._rows, indices, strict=True)
-        )
-        return BufferSet(tuple(inputs), output)
 
     def __iter__(self) -> Iterator[BufferSet]:
         return iter((self.first, *self.others))
