@@ -12,6 +12,14 @@ from tracker.model import Case, Result
 SMALL = 10.0
 """A time below so many empty kernels' is small: a good part of it is the launch, not the work."""
 
+LAUNCH_BOUND = "launch-bound"
+"""What people read where a share of a peak would stand, of a time that is mostly the launch."""
+
+LAUNCH_BOUND_MEANS = "most of the time is the launch, so the bandwidth says nothing of the memory"
+
+NEAR_FLOOR = "near_floor"
+"""The code of the warning with which a record says that most of a time is the launch."""
+
 _BITS = re.compile(r"[a-z]+(\d{1,3})(?!\d)")
 # A sum of two arrays moves three of its shape; scales and the like add a little.
 _LEAST_ARRAYS, _MOST_ARRAYS = 2.5, 3.5
@@ -22,7 +30,20 @@ def floor_beside(result: Result) -> float | None:
     floor = result.peaks.floor_s
     if floor is None or result.summary is None:
         return None
-    return floor if result.summary.median_s < SMALL * floor else None
+    return floor if is_small(result.summary.median_s, floor) else None
+
+
+def is_small(time_s: float, floor_s: float) -> bool:
+    """Return whether a time is small beside an empty kernel's; never where one of them is NaN."""
+    return time_s < SMALL * floor_s
+
+
+def launch_bound(result: Result) -> bool:
+    """Return whether the record says that most of the time is the launch.
+
+    Then the bandwidth, and its share of a peak, say nothing of the memory.
+    """
+    return any(warning.code == NEAR_FLOOR for warning in result.warnings)
 
 
 def sum_fraction(result: Result) -> float | None:

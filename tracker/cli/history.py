@@ -1,6 +1,6 @@
 """`bandwatch history`: one case over commits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
 import click
@@ -12,11 +12,11 @@ from tracker.errors import NotFoundError
 from tracker.occasion import purpose
 from tracker.orphans import Reach, reach_of, remark
 from tracker.queries import (
-    RunInfo,
+    Floors,
     Series,
     commits,
     find_case,
-    results,
+    floors,
     runs_by_number,
     series,
     series_list,
@@ -27,13 +27,14 @@ from tracker.report.columns import (
     show_moment,
     show_rate,
     show_sha,
+    show_some,
     show_time,
 )
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
 from tracker.store import Store
 from tracker.units import seconds
-from tracker.yardsticks import floor_beside
+from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS, is_small
 
 COLUMNS = (
     Column("commit", "commit", Kind.WORD, show_sha),
@@ -43,8 +44,12 @@ COLUMNS = (
     Column("branch", "branch", Kind.CODE, drop=5),
     Column("status", "status", Kind.WORD, drop=4),
     Column("median_s", "time", Kind.NUMBER, show_time),
+    Column("floor_s", None),
+    Column("empty", "empty", Kind.NUMBER, show_some, machine=False, drop=2),
+    Column("launch_bound", None),
     Column("bandwidth_bytes_per_s", "GB/s", Kind.NUMBER, show_rate),
-    Column("copy_fraction", "of copy", Kind.NUMBER, show_fraction, drop=1),
+    Column("copy_fraction", None),
+    Column("of_copy", "of copy", Kind.NUMBER, machine=False, drop=1),
     Column("bandwidth_change", "since previous", Kind.NUMBER, show_change),
     Column("subject", "subject", Kind.TEXT, drop=3),
     PURPOSE,
@@ -76,8 +81,9 @@ def command(
 
     CASE is a fingerprint or its beginning, a label, or words that stand in the label of one case
     only. The last column is the change of bandwidth since the row above, without a verdict: that
-    is what `bandwatch check` gives. Where a row is of no run of the suite, a column says for what
-    it was measured.
+    is what `bandwatch check` gives. Beside a small time stands what an empty kernel took by the
+    same timer in that run. Where a row is of no run of the suite, a column says for what it was
+    measured.
 
     Example: bandwatch history relu cuda_vector
     """
@@ -90,17 +96,21 @@ def command(
             sha: commit.subject for sha, commit in commits(store, filter(None, line.sha)).items()
         }
         known = runs_by_number(store, line.number.tolist())
-        floor = _floor_note(store, key, line, known)
+        beside = floors(store, line.result.tolist())
     purposes = [purpose(known[n]) if n in known else None for n in line.number.tolist()]
     reach = reach_of(config.root, filter(None, line.sha.tolist()))
-    rows = _rows(line, subjects, reach, purposes)
+    rows = _rows(line, subjects, reach, purposes, beside)
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
         summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
         tables=(Table("history", with_rare(COLUMNS, rows), rows),),
-        notes=(*floor, *_environment_notes(line), *remark(reach, line.sha.tolist())),
+        notes=(
+            *_floor_notes(key, rows),
+            *_environment_notes(line),
+            *remark(reach, line.sha.tolist()),
+        ),
     )
 
 
@@ -125,6 +135,7 @@ def _rows(
     subjects: Mapping[str, str | None],
     reach: Reach,
     purposes: Sequence[str | None],
+    beside: Floors,
 ) -> tuple[Row, ...]:
     rows = []
     before: float | None = None
@@ -138,9 +149,8 @@ def _rows(
             "dirty": bool(line.dirty[index]),
             "branch": str(line.branch[index]) or None,
             "status": str(line.status[index]),
-            "median_s": _real(line.median_s[index]),
+            **_measured(line, beside, index),
             "bandwidth_bytes_per_s": rate,
-            "copy_fraction": _real(line.copy_fraction[index]),
             "bandwidth_change": change,
             "subject": subjects.get(str(line.sha[index])),
             "purpose": purposes[index],
@@ -156,17 +166,28 @@ def _rows(
     return tuple(rows)
 
 
-def _floor_note(
-    store: Store, key: str, line: Series, known: Mapping[int, RunInfo]
-) -> tuple[str, ...]:
-    """Return what an empty kernel took in the last row's run where that row's time is small."""
-    last = known.get(int(line.number[-1])) if len(line) else None
-    found = results(store, last, cases=[key], measurements=False) if last else ()
-    floor = floor_beside(found[0]) if found else None
-    if floor is None:
-        return ()
-    told = f"empty kernel, by the same timer in the last row's run: {seconds(floor, 3)}"
-    return (f"{told}; `bandwatch show {key[:12]}` has all that stands beside it",)
+def _measured(line: Series, beside: Floors, index: int) -> dict[str, Value]:
+    """Return a row's time with what tells how much of it is the launch."""
+    time_s, floor_s = float(line.median_s[index]), float(beside.floor_s[index])
+    fraction, bound = _real(line.copy_fraction[index]), bool(beside.launch_bound[index])
+    share = None if fraction is None else show_fraction(fraction)
+    return {
+        "median_s": _real(time_s),
+        "floor_s": _real(floor_s),
+        "empty": seconds(floor_s, 3) if is_small(time_s, floor_s) else None,
+        "launch_bound": bound,
+        "copy_fraction": fraction,
+        "of_copy": LAUNCH_BOUND if bound else share,
+    }
+
+
+def _floor_notes(key: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield an empty kernel's time where the last row's is small, and what launch-bound means."""
+    if rows and (empty := rows[-1].values["empty"]):
+        told = f"empty kernel, by the same timer in the last row's run: {empty}"
+        yield f"{told}; `bandwatch show {key[:12]}` has all that stands beside it"
+    if any(row.values["launch_bound"] for row in rows):
+        yield f"{LAUNCH_BOUND}: {LAUNCH_BOUND_MEANS}"
 
 
 def _environment_notes(line: Series) -> tuple[str, ...]:

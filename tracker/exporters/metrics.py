@@ -85,6 +85,7 @@ def _json(value: object) -> bytes:
 # Metric without its prefix: unit, help.
 _GAUGES = {
     "median_seconds": ("seconds", "Median time of the newest run."),
+    "empty_kernel_seconds": ("seconds", "What an empty kernel takes by the same timer."),
     "bandwidth_bytes_per_second": ("bytes_per_second", "Bytes moved over the median time."),
     "copy_fraction": ("", "Bandwidth over that of a copy of the same size in the same run."),
 }
@@ -99,6 +100,7 @@ def to_openmetrics(store: Store, runs: Iterable[RunInfo]) -> Iterator[bytes]:
             labels = _labels(run, result)
             values = (
                 result.summary and result.summary.median_s,
+                result.peaks.floor_s,
                 result.bandwidth,
                 result.copy_fraction,
             )

@@ -2,6 +2,7 @@
 
 from tracker.queries.baseline import candidates
 from tracker.queries.cases import FILTERS, filter_counts, find_case, series_list
+from tracker.queries.floors import Floors, floors
 from tracker.queries.info import ModelInfo, Overview, RunInfo, SeriesInfo
 from tracker.queries.order import ancestors, commits, measured_commits, orphans
 from tracker.queries.results import (
@@ -30,6 +31,7 @@ from tracker.queries.series import Series, measurements, series
 __all__ = [
     "FILTERS",
     "SIDE",
+    "Floors",
     "ModelInfo",
     "Overview",
     "ResultTable",
@@ -46,6 +48,7 @@ __all__ = [
     "filter_counts",
     "find_case",
     "find_run",
+    "floors",
     "gpu_models",
     "histories",
     "load_run",

@@ -9,7 +9,7 @@ from tracker.report.columns import show_some
 from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
 from tracker.units import bandwidth, percent, seconds
 from tracker.verdict import Verdict
-from tracker.yardsticks import fits_sum, floor_beside, sum_fraction
+from tracker.yardsticks import LAUNCH_BOUND, fits_sum, floor_beside, launch_bound, sum_fraction
 
 NO_BASELINE = "no baseline"
 _WRONG = {Status.INCORRECT: "incorrect", Status.ERROR: "error"}
@@ -83,6 +83,7 @@ COLUMNS = (
     Column("time", "time", Kind.NUMBER, machine=False, drop=2),
     Column("floor_s", None),
     Column(EMPTY, EMPTY, Kind.NUMBER, show_some, machine=False, drop=5),
+    Column("launch_bound", None),
     Column("bytes_moved", None),
     Column("bandwidth_bytes_per_s", None),
     Column("rate", "GB/s", Kind.NUMBER, machine=False, drop=3),
@@ -137,20 +138,21 @@ def _measured(result: Result | None) -> dict[str, Value]:
         return {"status": None}
     time_s = result.summary.median_s if result.summary else None
     rate, fraction, of_sum = result.bandwidth, result.copy_fraction, sum_fraction(result)
-    floor = floor_beside(result)
+    floor, bound = floor_beside(result), launch_bound(result)
     return {
         "status": result.status.value,
         "time_s": time_s,
         "time": None if time_s is None else seconds(time_s),
         "floor_s": result.peaks.floor_s,
         EMPTY: None if floor is None else seconds(floor, 3),
+        "launch_bound": bound,
         "bytes_moved": result.bytes_moved,
         "bandwidth_bytes_per_s": rate,
         "rate": None if rate is None else bandwidth(rate).removesuffix(" GB/s"),
         "copy_fraction": fraction,
-        "of_copy": _percent(fraction),
+        "of_copy": LAUNCH_BOUND if bound else _percent(fraction),
         "two_read_fraction": of_sum,
-        "of_sum": _percent(of_sum) if fits_sum(result) else None,
+        "of_sum": _percent(of_sum) if fits_sum(result) and not bound else None,
         "warnings": [{"code": w.code, "message": w.message} for w in result.warnings],
     }
 

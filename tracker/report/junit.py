@@ -19,6 +19,8 @@ _PROPERTIES = (
     "bandwidth_bytes_per_s",
     "copy_fraction",
     "time_s",
+    "floor_s",
+    "launch_bound",
     "baseline",
     "outcome",
 )

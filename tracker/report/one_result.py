@@ -9,7 +9,14 @@ from tracker.report.document import ABSENT, Column, Document, Kind, Row, Table, 
 from tracker.report.verdicts import Heading
 from tracker.roofline import Point, Roof, place, roofs
 from tracker.units import bandwidth, seconds, significant, size
-from tracker.yardsticks import fits_sum, sum_fraction
+from tracker.yardsticks import (
+    LAUNCH_BOUND,
+    LAUNCH_BOUND_MEANS,
+    fits_sum,
+    floor_beside,
+    launch_bound,
+    sum_fraction,
+)
 
 _COPY, _SUM = "copy of as many bytes", "sum of two arrays"
 
@@ -51,7 +58,7 @@ def result_document(heading: Heading, result: Result) -> Document:
         notes.append(f"no roofline: {_why_no_place(result)}")
     tables = [Table("figures", FIGURES, figures)]
     if placed:
-        rows = tuple(_roof_row(*pair) for pair in placed)
+        rows = tuple(_roof_row(result, *pair) for pair in placed)
         tables.append(Table("roofline", ROOFS, rows, _HEADING))
     return Document(
         kind="result",
@@ -62,6 +69,7 @@ def result_document(heading: Heading, result: Result) -> Document:
             "case": result.case.label,
             "fingerprint": result.case.fingerprint,
             "status": result.status.value,
+            "launch_bound": launch_bound(result),
         },
         fact_lines=heading.fact_lines,
         tables=tuple(tables),
@@ -79,11 +87,12 @@ def _figures(result: Result) -> Iterator[Row]:
     if peaks.floor_s is not None:
         note = "by the same timer"
         if summary is not None:
-            note += f", {show_fraction(peaks.floor_s / summary.median_s)} of the time"
+            note += f", {_of_time(peaks.floor_s, summary.median_s)}"
         yield _figure("floor_s", "empty kernel", peaks.floor_s, seconds(peaks.floor_s, 3), note)
     rate = result.bandwidth
     if rate is not None and result.bytes_moved is not None:
         moved = f"{size(result.bytes_moved)} moved"
+        moved += f"; {LAUNCH_BOUND}: {LAUNCH_BOUND_MEANS}" if launch_bound(result) else ""
         yield _figure("bandwidth_bytes_per_s", "bandwidth", rate, bandwidth(rate), moved)
     yield from _shares(result)
     if result.flop and summary is not None:
@@ -93,7 +102,8 @@ def _figures(result: Result) -> Iterator[Row]:
     if result.flop and result.bytes_moved:
         intensity = result.flop / result.bytes_moved
         shown = f"{_significant(intensity)} FLOP/byte"
-        note = "of bytes moved; below a ridge the memory is the limit"
+        note = "of bytes moved"
+        note += "" if launch_bound(result) else "; below a ridge the memory is the limit"
         yield _figure("intensity_flop_per_byte", "intensity", intensity, shown, note)
     check = result.correctness
     if check.worst_ratio is not None:
@@ -151,7 +161,7 @@ def _why_no_place(result: Result) -> str:
     return "neither a theoretical rate nor that of a copy is known"
 
 
-def _roof_row(roof: Roof, point: Point) -> Row:
+def _roof_row(result: Result, roof: Roof, point: Point) -> Row:
     return Row(
         {
             "roof": roof.name,
@@ -161,23 +171,41 @@ def _roof_row(roof: Roof, point: Point) -> Row:
             # Without arithmetic nothing of it can be attained; the rate of bytes is the measure.
             "attainable_flop_per_s": point.attainable_flop_per_s if point.intensity else None,
             "attained_fraction": point.fraction,
-            "bound_by": _bound(roof, point),
+            "bound_by": _bound(result, roof, point),
         }
     )
 
 
-def _bound(roof: Roof, point: Point) -> str | None:
+def _bound(result: Result, roof: Roof, point: Point) -> str | None:
     """Return what bounds a result, None where no FLOP rate is known that could be it instead."""
+    if launch_bound(result):
+        return "launch"
     if roof.ridge is None:
         return None
     return "memory" if point.memory_bound else "arithmetic"
 
 
 def _summary(result: Result, placed: tuple[tuple[Roof, Point], ...]) -> str:
+    beside = _beside(result)
+    if launch_bound(result):
+        return f"bound by launch, so its bandwidth says nothing of the memory{beside}"
     if not placed:
-        return f"{result.status.value}: no place under a roof"
+        return f"{result.status.value}: no place under a roof{beside}"
     roof, point = placed[-1]
     attained = show_fraction(point.fraction)
     allowed = f"{attained} of what its roof allows ({roof.name})"
-    bound = _bound(roof, point)
-    return f"{allowed}; no FLOP peak is known" if bound is None else f"bound by {bound}, {allowed}"
+    bound = _bound(result, roof, point)
+    found = f"{allowed}; no FLOP peak is known" if bound is None else f"bound by {bound}, {allowed}"
+    return f"{found}{beside}"
+
+
+def _beside(result: Result) -> str:
+    """Return how much of a small time an empty kernel takes, nothing of a large one."""
+    floor = floor_beside(result)
+    if floor is None or result.summary is None:
+        return ""
+    return f"; an empty kernel takes {_of_time(floor, result.summary.median_s)}"
+
+
+def _of_time(floor_s: float, time_s: float) -> str:
+    return f"{show_fraction(floor_s / time_s)} of the time"

@@ -14,6 +14,7 @@ from tracker.model import VerdictKind
 from tracker.report.document import Document, Row, Table, Value
 from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, Judged, to_row
 from tracker.units import percent, seconds
+from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS
 
 TEXT_LIMIT = 60
 COMMENT_LIMIT = 30
@@ -60,6 +61,7 @@ def verdict_document(
             *_baselines(judged),
             *_mean_line(change, shared),
             *_floor_line(rows),
+            *_launch_line(rows),
         ),
         tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
         notes=heading.notes,
@@ -151,6 +153,13 @@ def _floor_line(rows: Sequence[Row]) -> tuple[str, ...]:
             floors.setdefault(cache, []).append(floor)
     told = [f"{_range(several)} {cache}" for cache, several in sorted(floors.items())]
     return (f"empty kernel, by the same timer: {', '.join(told)}",) if told else ()
+
+
+def _launch_line(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what the word means where a row that is shown has it."""
+    if not any(row.values.get("launch_bound") and not row.hidden for row in rows):
+        return ()
+    return (f"{LAUNCH_BOUND}: {LAUNCH_BOUND_MEANS}",)
 
 
 def _range(times_s: Sequence[float]) -> str:

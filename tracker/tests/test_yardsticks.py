@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tracker.model import Case, Peaks, Result
+from tracker.model import Case, Peaks, Result, Warn
 from tracker.tests.factory import make_result, summarise
-from tracker.yardsticks import fits_sum, floor_beside, sum_fraction
+from tracker.yardsticks import fits_sum, floor_beside, is_small, launch_bound, sum_fraction
 
 
 def result(time_s: float, peaks: Peaks, **more: Any) -> Result:
@@ -31,6 +31,23 @@ def test_the_floor_stands_beside_times_below_ten_of_it(
 
 def test_what_has_no_time_has_no_floor_beside_it() -> None:
     assert floor_beside(replace(make_result(), summary=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("codes", "bound"),
+    [((), False), (("clock", "noisy"), False), (("clock", "near_floor"), True)],
+)
+def test_launch_bound_is_what_the_record_warned_of(codes: tuple[str, ...], bound: bool) -> None:
+    # The time and the floor are the same: they decide nothing here.
+    found = result(2.9e-6, Peaks(floor_s=2.88e-6), warnings=tuple(Warn(c, "told") for c in codes))
+    assert launch_bound(found) is bound
+
+
+def test_a_time_that_is_not_known_is_not_small() -> None:
+    assert is_small(28.7e-6, 2.88e-6)
+    assert not is_small(28.9e-6, 2.88e-6)
+    assert not is_small(float("nan"), 2.88e-6)
+    assert not is_small(2.9e-6, float("nan"))
 
 
 def test_the_share_of_a_sum_is_of_the_rate_measured_beside_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracker.model import Correctness, Status
+from tracker.model import Correctness, Status, Warn
 from tracker.occasion import STUDY
 from tracker.store import Store
 from tracker.tests.cli.conftest import Answer, Command, run_of_commit
@@ -99,6 +99,52 @@ def test_the_history_of_a_small_kernel_tells_an_empty_one_s_time(
     told = "empty kernel, by the same timer in the last row's run: 2.40 us"
     assert told in " ".join(bandwatch("history", "silu", "67108864").out.split())
     assert "empty kernel" not in bandwatch("history", "silu", "1048576").out
+
+
+NEAR = Warn("near_floor", "an empty kernel shows 2.40 us by the same timer")
+
+
+def test_each_row_of_a_history_has_the_empty_kernel_of_its_own_run(
+    filled: Path, bandwatch: Command
+) -> None:
+    case = make_case("silu", "torch", n=1024)
+    # In turn: launch-bound, small only, large; the floor is another one each time.
+    told = [(3.3e-6, 2.4e-6, (NEAR,)), (6.6e-6, 2.6e-6, ()), (1e-4, 2.5e-6, ())]
+    with Store.open(str(filled / "runs.db")) as store:
+        for number, (time_s, floor_s, warnings) in enumerate(told, start=5):
+            peaks = replace(make_result().peaks, floor_s=floor_s)
+            found = make_result(case, [time_s] * 5, peaks=peaks, warnings=warnings)
+            store.record(replace(run_of_commit(number), results=(found,)))
+    answer = bandwatch("history", "silu", "--format", "json")
+    rows = json.loads(answer.out)["tables"]["history"]
+    assert [row["floor_s"] for row in rows] == [2.4e-6, 2.6e-6, 2.5e-6]
+    assert [row["launch_bound"] for row in rows] == [True, False, False]
+    # 8 KiB in 3.3 us beside the sample's copy of 4.21 TB/s.
+    assert rows[0]["copy_fraction"] == pytest.approx(8192 / 3.3e-6 / 4.21e12)
+    shown = bandwatch("history", "silu").out
+    lines = (" ".join(line.split()) for line in shown.splitlines())
+    first, second, third = (line for line in lines if " main " in line)
+    assert "3.300 us 2.40 us 2.482 launch-bound" in first
+    assert "6.600 us 2.60 us 1.241 0.0 %" in second
+    assert "100.0 us" in third
+    assert "2.50 us" not in third
+    assert "launch-bound: most of the time is the launch" in shown
+    # What is large at the end needs no word of the last row's empty kernel.
+    assert "in the last row's run" not in shown
+    csv = bandwatch("history", "silu", "--format", "csv").out.splitlines()
+    assert "median_s,floor_s,launch_bound,bandwidth_bytes_per_s,copy_fraction" in csv[0]
+
+
+def test_a_launch_bound_result_is_not_called_bound_by_memory(
+    filled: Path, bandwatch: Command
+) -> None:
+    small = make_result(make_case("silu", "torch", n=1024), [3.2e-6] * 5, warnings=(NEAR,))
+    with Store.open(str(filled / "runs.db")) as store:
+        store.record(replace(run_of_commit(5), results=(small,)))
+    shown = bandwatch("show", "silu").out
+    assert "bound by launch" in shown
+    assert "an empty kernel takes 75.0 % of the time" in " ".join(shown.split())
+    assert "bound by memory" not in shown
 
 
 def test_a_wrong_result_is_shown_without_a_time(filled: Path, bandwatch: Command) -> None:

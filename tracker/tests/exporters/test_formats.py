@@ -177,6 +177,7 @@ def test_a_parser_of_prometheus_reads_every_label_and_value(filled: Store) -> No
     assert odd.labels["alignment"] == 'in+1 "x"\n'
     assert odd.value == 2e-4
     assert plain.labels["kernel"] == "=cmd()"
+    assert families["bandwatch_empty_kernel_seconds"][0].value == 2.4e-6
     assert len(families["bandwatch_results"]) == 2
 
 
@@ -193,7 +194,8 @@ def test_openmetrics_is_well_formed(filled: Store) -> None:
             assert line.startswith(family + "{")
             assert math.isfinite(float(line.rsplit(" ", 1)[1]))
     assert 'alignment="in+1 \\"x\\"\\n"' in "\n".join(lines)
-    assert sum(line.startswith("bandwatch_median_seconds{") for line in lines) == 2
+    for name in ("median_seconds", "empty_kernel_seconds"):
+        assert sum(line.startswith(f"bandwatch_{name}{{") for line in lines) == 2
     assert any(
         line.startswith("bandwatch_results{") and 'status="incorrect"' in line for line in lines
     )

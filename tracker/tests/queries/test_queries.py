@@ -7,7 +7,7 @@ import pytest
 
 from tracker import queries
 from tracker.errors import NotFoundError
-from tracker.model import Checkout, Run, Status
+from tracker.model import Checkout, Run, Status, Warn
 from tracker.queries.order import in_order
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, H200, make_case, make_commit, make_result, make_run, sha
@@ -361,3 +361,21 @@ def test_the_short_way_to_the_order_gives_the_same() -> None:
                 if rng.random() < 0.8
             }
             assert in_order(times, parents) == _in_order_slowly(times, parents)
+
+
+def test_floors_come_in_the_order_asked_from_the_readings_of_each_result(store: Store) -> None:
+    near = Warn("near_floor", "mostly launch")
+    for number, (floor_s, warnings) in enumerate(
+        [(2.4e-6, ()), (None, (near,)), (2.6e-6, (Warn("clock", "moved"), near))], start=1
+    ):
+        peaks = replace(make_result().peaks, floor_s=floor_s)
+        only = make_result(peaks=peaks, warnings=warnings)
+        store.record(a_run(number, results=(only,)))
+    ids = queries.series(store, VECTOR, "NVIDIA H200").result.tolist()
+    found = queries.floors(store, [ids[2], ids[0], ids[1], ids[2], 999])
+    assert found.floor_s.tolist() == pytest.approx(
+        [2.6e-6, 2.4e-6, np.nan, 2.6e-6, np.nan], nan_ok=True
+    )
+    assert found.launch_bound.tolist() == [True, False, True, True, False]
+    nothing = queries.floors(store, [])
+    assert (nothing.floor_s.size, nothing.launch_bound.size) == (0, 0)

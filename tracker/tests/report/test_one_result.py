@@ -19,6 +19,7 @@ from tracker.report.markdown import to_markdown
 from tracker.report.one_result import result_document
 from tracker.report.text import to_text
 from tracker.report.verdicts import Heading
+from tracker.tests.factory import summarise
 from tracker.tests.report.samples import HOSTILE, make_case, make_result
 from tracker.tests.report.test_escape import _OWN_TAGS, _UNSAFE, rendered
 
@@ -80,9 +81,48 @@ def test_the_roofline_has_ridge_attainable_and_attained_under_each_roof() -> Non
     assert (peak["bound_by"], copy["bound_by"]) == ("memory", "memory")
     shown = lines(result())
     assert shown["copy of"] == "copy of as many bytes 500.0 134 62.50 45.8 % memory"
-    assert shown["bound by"] == (
-        "bound by memory, 45.8 % of what its roof allows (copy of as many bytes)"
+    # 2.88 of 4.58 us are an empty kernel's.
+    assert document(result()).summary == (
+        "bound by memory, 45.8 % of what its roof allows (copy of as many bytes); "
+        "an empty kernel takes 62.9 % of the time"
     )
+
+
+def test_beside_a_large_time_nothing_is_said_of_an_empty_kernel_in_the_last_line() -> None:
+    # 4.58 us are just more than ten times 0.45 us.
+    shown = document(result(peaks=replace(PEAKS, floor_s=0.45e-6)))
+    assert (
+        shown.summary == "bound by memory, 45.8 % of what its roof allows (copy of as many bytes)"
+    )
+
+
+NEAR = Warn("near_floor", "an empty kernel shows 2.88 us by the same timer")
+
+
+def test_what_is_mostly_launch_is_bound_by_launch_whatever_its_place_under_the_roofs() -> None:
+    # 3.84 us: an empty kernel's 2.88 are three quarters. Beyond the ridge it would be arithmetic.
+    for flop in (1 << 17, 200 << 20):
+        found = replace(result(flop=flop), summary=summarise([3.84e-6]), warnings=(NEAR,))
+        shown = document(found)
+        assert shown.summary == (
+            "bound by launch, so its bandwidth says nothing of the memory; "
+            "an empty kernel takes 75.0 % of the time"
+        )
+        assert [row["bound_by"] for row in roofline(found)] == ["launch", "launch"]
+        assert shown.facts["launch_bound"] is True
+        told = to_text(shown, width=120)
+        assert "launch-bound: most of the time is the launch, so the bandwidth says" in told
+        assert "the memory is the limit" not in told
+    assert document(result()).facts["launch_bound"] is False
+
+
+def test_the_record_says_what_is_mostly_launch_not_a_rule_of_ours() -> None:
+    # 2.9 us are next to nothing above an empty kernel's, but the harness did not warn.
+    found = replace(result(), summary=summarise([2.9e-6]))
+    assert document(found).summary.startswith("bound by memory")
+    # It did here, of a time without a place under any roof and without an empty kernel's time.
+    lone = replace(result(flop=None, peaks=Peaks()), warnings=(NEAR,))
+    assert document(lone).summary == "bound by launch, so its bandwidth says nothing of the memory"
 
 
 def test_what_moves_three_arrays_has_the_roof_of_a_sum_too() -> None:
@@ -107,7 +147,8 @@ def test_without_a_flop_peak_nothing_is_said_to_bound() -> None:
     assert [(row["ridge_flop_per_byte"], row["bound_by"]) for row in rows] == [(None, None)] * 2
     shown = document(found)
     assert shown.summary == (
-        "45.8 % of what its roof allows (copy of as many bytes); no FLOP peak is known"
+        "45.8 % of what its roof allows (copy of as many bytes); no FLOP peak is known; "
+        "an empty kernel takes 62.9 % of the time"
     )
     assert "bound by" not in to_text(shown, width=80)
 

@@ -12,6 +12,7 @@ from tracker.report.document import Row, Tone
 from tracker.report.html import to_html
 from tracker.report.json_ import to_json
 from tracker.report.judged import OUTCOMES, Judged
+from tracker.report.junit import to_junit
 from tracker.report.markdown import to_markdown
 from tracker.report.text import to_text
 from tracker.report.verdicts import Heading, mean_change, verdict_document
@@ -184,12 +185,23 @@ BESIDE = Peaks(copy_bytes_per_s=500e9, two_read_bytes_per_s=400e9, floor_s=2.88e
 FLOOR_LINE = "empty kernel, by the same timer: 2.88 us cold"
 
 
+LAUNCH_LINE = (
+    "launch-bound: most of the time is the launch, so the bandwidth says nothing of the memory"
+)
+NEAR = Warn("near_floor", "an empty kernel shows 2.88 us by the same timer")
+
+
 def timed(
-    name: str, time_s: float, *, arrays: int = 2, kind: VerdictKind = VerdictKind.REGRESSION
+    name: str,
+    time_s: float,
+    *,
+    arrays: int = 2,
+    kind: VerdictKind = VerdictKind.REGRESSION,
+    warnings: tuple[Warn, ...] = (),
 ) -> Judged:
     judged = make_judged(kind, name, effect=-0.05)
     case = replace(judged.verdict.case, shape=(1 << 17,))
-    result = make_result(case, time_s, arrays=arrays, peaks=BESIDE)
+    result = make_result(case, time_s, arrays=arrays, peaks=BESIDE, warnings=warnings)
     return Judged(replace(judged.verdict, case=case), result)
 
 
@@ -250,3 +262,38 @@ def test_machines_get_the_floor_and_both_shares_of_every_result() -> None:
     # 1 MiB in 100 us are 10.49 GB/s.
     assert rows[0]["two_read_fraction"] == pytest.approx(2**20 / 1e-4 / 400e9)
     assert rows[0]["copy_fraction"] == pytest.approx(2**20 / 1e-4 / 500e9)
+
+
+def test_no_share_of_a_copy_is_shown_of_what_is_mostly_launch() -> None:
+    # 1.5 MiB in 4 us are 393 GB/s: 78.6 % of the copy and 98.3 % of the sum, of which neither tells.
+    bound = timed("bound", 4e-6, arrays=3, warnings=(NEAR,))
+    document = make_document([bound, timed("large", 1e-4)])
+    shown = to_text(document, width=140)
+    assert "2.88 us  393.2  launch-bound" in line_of(shown, "bound")
+    assert "78.6 %" not in shown
+    assert "98.3 %" not in shown
+    # 10.49 of 500 GB/s.
+    assert "2.1 %" in line_of(shown, "large")
+    assert LAUNCH_LINE in document.fact_lines
+    assert "| 2.88 us | 393.2 | launch-bound |" in to_markdown(document)
+    assert ">launch-bound</td>" in to_html(document)
+    for width in (60, 80):
+        narrow = to_text(document, width=width)
+        assert "78.6 %" not in narrow
+        assert LAUNCH_LINE in " ".join(narrow.split())
+
+
+def test_machines_get_the_share_and_that_it_says_nothing() -> None:
+    document = make_document([timed("bound", 4e-6, warnings=(NEAR,)), timed("large", 1e-4)])
+    rows = {row["kernel"]: row for row in json.loads(to_json(document))["tables"]["verdicts"]}
+    assert rows["bound"]["copy_fraction"] == pytest.approx(2**20 / 4e-6 / 500e9)
+    assert [rows[name]["launch_bound"] for name in ("bound", "large")] == [True, False]
+    assert '<property name="launch_bound" value="True"/>' in to_junit(document)
+    assert '<property name="floor_s" value="2.88e-06"/>' in to_junit(document)
+
+
+def test_where_no_launch_bound_row_is_shown_the_word_is_not_explained() -> None:
+    hidden = timed("small", 4e-6, kind=VerdictKind.NO_CHANGE, warnings=(NEAR,))
+    document = make_document([timed("large", 1e-4), hidden], limit=1)
+    assert LAUNCH_LINE not in document.fact_lines
+    assert "launch-bound" not in to_text(document, width=120)
