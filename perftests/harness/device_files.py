@@ -55,10 +55,11 @@ def _known(path: Path) -> int:
 
 
 def _opened_to_all(file: int) -> int:
-    if not stat.S_ISREG(os.fstat(file).st_mode):  # a pipe, say, that somebody laid there
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):  # a pipe, say, that somebody laid there
         os.close(file)
         raise OSError(errno.EINVAL, "it is no regular file")
-    if os.fstat(file).st_uid == os.getuid():
+    if stat.S_IMODE(found.st_mode) != _EVERYONE and found.st_uid == os.getuid():
         os.fchmod(file, _EVERYONE)  # whatever the umask was
     return file
 

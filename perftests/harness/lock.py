@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from perftests.harness.device_files import device_file, locked_within, open_for_everyone
@@ -19,6 +19,7 @@ from perftests.harness.processes import Doing, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _POLL_SECONDS = 0.01
@@ -43,8 +44,7 @@ class DeviceLock:
         """Hold the device alone; raise UnfitError that names the holder after the time limit."""
         with (
             self._held(self._gate, fcntl.LOCK_EX),
-            self._processes.doing(Doing.WAITS),
-            self._held(self._path, fcntl.LOCK_EX) as file,
+            self._held(self._path, fcntl.LOCK_EX, waits=self._processes.doing(Doing.WAITS)) as file,
             self._processes.doing(Doing.TIMES) as line,
         ):
             _write(file, json.dumps(line.__dict__))  # for who has but the lock, such as doctor
@@ -59,12 +59,16 @@ class DeviceLock:
         with ExitStack() as held:
             with self._held(self._gate, fcntl.LOCK_SH):
                 file = held.enter_context(self._held(self._path, fcntl.LOCK_SH))
-                _write(file, "")  # what one who timed and was killed has left
+                if os.fstat(file).st_size:  # what one who timed and was killed has left
+                    _write(file, "")
                 held.enter_context(self._processes.doing(Doing.CHECKS))
             yield
 
     @contextmanager
-    def _held(self, path: Path, kind: int) -> Iterator[int]:
+    def _held(
+        self, path: Path, kind: int, *, waits: AbstractContextManager[object] | None = None
+    ) -> Iterator[int]:
+        """Hold a file's lock; `waits` is entered while another has it, left before it is held."""
         try:
             file = open_for_everyone(path)
         except OSError as error:
@@ -73,11 +77,16 @@ class DeviceLock:
                 "file that every user may read and write; remove it, as its owner or as root"
             ) from None
         try:
-            if not locked_within(self._timeout_s, file, kind, poll_s=_POLL_SECONDS):
-                raise UnfitError(self._refusal())
+            if not locked_within(0.0, file, kind, poll_s=_POLL_SECONDS):
+                with waits or nullcontext():
+                    self._wait_for(file, kind)
             yield file
         finally:
             os.close(file)
+
+    def _wait_for(self, file: int, kind: int) -> None:
+        if not locked_within(self._timeout_s, file, kind, poll_s=_POLL_SECONDS):
+            raise UnfitError(self._refusal())
 
     def _refusal(self) -> str:
         unknown = f"a process without a name has held it (`fuser {self._path}` lists it)"

@@ -12,11 +12,12 @@ import json
 import os
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perftests.harness.device_files import alone_for_a_moment, device_file
 
@@ -59,14 +60,17 @@ class Line:
 
     def __str__(self) -> str:
         """Return who does what since when."""
-        there = "" if self.namespace == _namespace() else "another container's "
+        there = "" if self.namespace == _us().namespace else "another container's "
         who = f"{there}process {self.pid} of user {self.user}"
         return f"{who} {self.doing} since {self.since} ({self.command})"
 
     def lives(self) -> bool:
         """Return whether its process may still live; in another container none can tell."""
-        if self.namespace != _namespace():
+        us = _us()
+        if self.namespace != us.namespace:
             return True
+        if self.pid == us.pid:
+            return self.began == us.began
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -76,11 +80,15 @@ class Line:
         return _began(self.pid) in {self.began, None}
 
 
+_NAMES = {known.name for known in fields(Line)}
+
+
 class Processes:
     """The processes that use one device, all users' of this machine."""
 
     def __init__(self, uuid: str, folder: Path | None = None) -> None:
         self._path = device_file(uuid, "processes", folder)
+        self._seen: tuple[bytes, list[Line]] = b"", []
 
     def join(self) -> None:
         """Tell that this process has a context on the device, until it ends."""
@@ -104,7 +112,7 @@ class Processes:
 
     def holders(self) -> str | None:
         """Return who holds the device or waits to time on it but for us, None where unknown."""
-        us = (os.getpid(), _namespace(), Doing.WAITS)
+        us = (_us().pid, _us().namespace, Doing.WAITS)
         found = [
             str(line)
             for line in self._read()
@@ -115,39 +123,46 @@ class Processes:
 
     def of_this_run(self) -> frozenset[int]:
         """Return the numbers of this call's processes on the device, with ours."""
-        mine = (_namespace(), _run())
+        mine = (_us().namespace, _run())
         others = {line.pid for line in self._read() if (line.namespace, line.run) == mine}
-        return frozenset(others | {os.getpid()})
+        return frozenset(others | {_us().pid})
 
     def _read(self) -> list[Line]:
         found: list[Line] = []
         with suppress(OSError), alone_for_a_moment(self._path) as file:
-            found = _living(file)
+            found = self._living(file)
         return found
 
     def _edit(self, change: Callable[[list[Line]], list[Line]]) -> None:
         with suppress(OSError), alone_for_a_moment(self._path) as file:
-            known = _living(file)
+            known = self._living(file)
             wanted = change(known)
             if wanted != known:
                 # Never emptied: ext4 has the disk take part when such a file is closed, 1 ms.
-                text = "".join(json.dumps(asdict(line)) + "\n" for line in wanted) or "\n"
+                text = "".join(json.dumps(line.__dict__) + "\n" for line in wanted) or "\n"
                 os.ftruncate(file, os.pwrite(file, text.encode(), 0))
+                self._seen = text.encode(), wanted
+
+    def _living(self, file: int) -> list[Line]:
+        """Return the lines of processes that may still live, parsed where they have changed."""
+        text = os.pread(file, _MOST_BYTES, 0)
+        if text != self._seen[0]:
+            self._seen = text, _parsed(text)
+        living = [line for line in self._seen[1] if line.lives()]
+        foreign = [line for line in living if line.namespace != _us().namespace]
+        gone = {id(line) for line in foreign[:-_MOST_FOREIGN]}
+        return [line for line in living if id(line) not in gone]
 
 
-def _living(file: int) -> list[Line]:
-    """Return the lines of processes that may still live; what is no such line is left out."""
-    names = {known.name for known in fields(Line)}
+def _parsed(text: bytes) -> list[Line]:
+    """Return the lines of a file; what is no such line is left out."""
     found = []
-    for text in os.pread(file, _MOST_BYTES, 0).decode(errors="replace").splitlines():
+    for each in text.decode(errors="replace").splitlines():
         with suppress(ValueError, RecursionError):
-            data = json.loads(text)
-            if isinstance(data, dict) and set(data) == names:
+            data = json.loads(each)
+            if isinstance(data, dict) and set(data) == _NAMES:
                 found.append(Line(**{name: _kept(name, value) for name, value in data.items()}))
-    living = [line for line in found if line.lives()]
-    foreign = [line for line in living if line.namespace != _namespace()]
-    gone = {id(line) for line in foreign[:-_MOST_FOREIGN]}
-    return [line for line in living if id(line) not in gone]
+    return found
 
 
 def _kept(name: str, value: object) -> Any:
@@ -160,15 +175,15 @@ def _kept(name: str, value: object) -> Any:
 
 
 def _line(what: Doing, key: str) -> Line:
-    pid = os.getpid()
+    us = _us()
     return Line(
         key=key,
-        pid=pid,
-        began=_began(pid) or "",
-        namespace=_namespace(),
+        pid=us.pid,
+        began=us.began,
+        namespace=us.namespace,
         run=_run(),
-        user=os.environ.get("USER") or str(os.getuid()),
-        command=" ".join(sys.argv)[:_LONGEST_COMMAND],
+        user=us.user,
+        command=_kept("command", " ".join(sys.argv)),
         doing=what,
         since=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -176,8 +191,31 @@ def _line(what: Doing, key: str) -> Line:
 
 def _run() -> str:
     """Return what this call's processes share: parent, children, and workers side by side."""
-    own = os.environ.get(_XDIST) or f"{os.getpid()}-{_began(os.getpid())}"
+    known = os.environ.get(_RUN)
+    if known is not None:
+        return known
+    own = os.environ.get(_XDIST) or f"{_us().pid}-{_us().began}"
     return os.environ.setdefault(_RUN, own)
+
+
+class _Us(NamedTuple):
+    """What never changes about this process."""
+
+    pid: int
+    began: str
+    namespace: str
+    user: str
+
+
+@cache
+def _us() -> _Us:
+    """Return what tells this process from others: asked of the system once, in a fork anew."""
+    pid = os.getpid()
+    user = _kept("user", os.environ.get("USER") or os.getuid())
+    return _Us(pid, _began(pid) or "", _namespace(), user)
+
+
+os.register_at_fork(after_in_child=_us.cache_clear)
 
 
 def _namespace() -> str:

@@ -72,17 +72,18 @@ def _result(found: Findings) -> dict[str, Any]:
     reasons = dict(found.reasons)
     if found.inputs and found.inputs["distribution"] is None:
         reasons["inputs.distribution"] = "the workload does not name it"
+    summary = summarise(sample.seconds) if sample and sample.seconds else None
     result: dict[str, Any] = {
         "case": _case(workload, found.mode),
         "status": found.status,
         "measurements_s": list(sample.seconds) if sample else [],
-        "summary": summarise(sample.seconds) if sample and sample.seconds else None,
+        "summary": summary,
         "bytes_moved": workload.bytes_moved,
         "flush_bytes": found.flush_bytes,
         "flop": workload.flop,
         "timer": sample.timer if sample else None,
         "stop_reason": sample.stop_reason if sample else None,
-        "median_cycles": _cycles(sample, reasons),
+        "median_cycles": _cycles(summary, sample, reasons),
         "correctness": _correctness(found),
         "inputs": found.inputs,
         "first_call": {
@@ -130,14 +131,16 @@ def drawn(workload: Workload, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _cycles(sample: Sample | None, reasons: dict[str, str]) -> float | None:
+def _cycles(
+    summary: Mapping[str, float] | None, sample: Sample | None, reasons: dict[str, str]
+) -> float | None:
     """Return the median in cycles of the clock that was measured beside the sample."""
-    if sample is None or not sample.seconds:
+    if sample is None or summary is None:
         return None
     if sample.sm_clock_hz is None:
         reasons["median_cycles"] = "no clock is measured beside a host timer"
         return None
-    return float(summarise(sample.seconds)["median_s"]) * sample.sm_clock_hz
+    return summary["median_s"] * sample.sm_clock_hz
 
 
 def _correctness(found: Findings) -> dict[str, Any]:

@@ -155,6 +155,8 @@ class Watch:
         if found is None:
             return None
         pids = {process.pid for process in found}
+        if len(pids) < 2:  # we compute here ourselves: no need to look for our fellows
+            return 0
         ours = self.processes.of_this_run() if self.processes else frozenset({os.getpid()})
         if os.getpid() in pids:
             return len(pids - ours)
