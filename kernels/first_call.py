@@ -1,5 +1,7 @@
-"""A first call in its parts: compiling, loading, launching, as far as the tools tell them apart.
+"""The first call of a case in its parts: compiling, loading, launching, as far as tools tell them.
 
+A later case may be compiled anew, for its shape or its parameters, or find its code at hand: each
+case's call is listened to, and what was compiled or loaded within it speaks.
 Imports no torch: what is compiled for a CPU announces itself here too.
 """
 
@@ -11,12 +13,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
+from weakref import WeakSet
 
 AT_HAND = "an earlier call of this process had its machine code at hand"
+LAUNCHED = "this process had launched it before"
 SILENT = "this Triton has no listeners to tell it apart: 3.5 or later has"
 CACHED = "its machine code was found in the cache of compiled kernels"
-_INDUCTOR_CLOCK, _INDUCTOR_COMPILES = "_compile.compile_inner", "fx_codegen_and_compile"
+# Dynamo's names of its clocks. The second runs when Inductor makes code and not when it finds it.
+_INDUCTOR_CLOCK, _INDUCTOR_COMPILES = "_compile.compile_inner", "GraphLowering.run"
 _Call = Callable[[], object]
 
 
@@ -39,15 +44,13 @@ class Loaded(Protocol):
         """Seconds in the compiler."""
 
 
-_Kind = TypeVar("_Kind", bound=Loaded)
-
-
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of a first call. Where one is None, `reasons` says why under its name.
+    """Seconds of a first call. `reasons` says under the name of a part why it is not told.
 
     `code_s` is the time until machine code was there, compiled or found; `compile_s` the time in a
-    compiler. What was compiled or loaded before the call counts, but is no part of `launch_s`.
+    compiler. What was compiled or loaded before the call counts where no earlier call told it, but
+    is no part of `launch_s`: the rest of the call, no cold launch where `reasons` has it.
     """
 
     launch_s: float
@@ -59,10 +62,8 @@ class Parts:
     def told(self) -> dict[str, float | str]:
         """Return each part's seconds, or in words why there are none."""
         parts = {"compile_s": self.compile_s, "load_s": self.load_s, "launch_s": self.launch_s}
-        return {
-            name: self.reasons[name] if seconds is None else seconds
-            for name, seconds in parts.items()
-        }
+        known = {name: seconds for name, seconds in parts.items() if seconds is not None}
+        return {**known, **self.reasons}
 
 
 class _Listeners(threading.local):
@@ -73,18 +74,18 @@ class _Listeners(threading.local):
 
 
 _listeners = _Listeners()
+_told: WeakSet[Loaded] = WeakSet()
 
 
-def announced(loaded: _Kind) -> _Kind:
-    """Return what a launch asks for, noted by who listens in this thread."""
+def announce(loaded: Loaded) -> None:
+    """Say that a kernel is taken from machine code, to who listens in this thread."""
     for noted in _listeners.lists:
         noted.append(loaded)
-    return loaded
 
 
 @contextmanager
 def _listening() -> Iterator[list[Loaded]]:
-    """Give a list of what this thread's launches ask for, each time that they do."""
+    """Give a list of what this thread takes kernels from, each time that it does."""
     noted: list[Loaded] = []
     _listeners.lists.append(noted)
     try:
@@ -101,9 +102,15 @@ def clocked(call: _Call) -> float:
 
 
 def whole(call: _Call, compile_reason: str, load_reason: str) -> Parts:
-    """Make a first call that nothing splits."""
+    """Make a first call that nothing splits: all that it compiles and loads is in `launch_s`."""
     reasons = {"compile_s": compile_reason, "load_s": load_reason}
     return Parts(clocked(call), reasons=reasons)
+
+
+def _at_hand(took_s: float) -> Parts:
+    """Return the parts of a call that compiled and loaded nothing and launched no new code."""
+    reasons = {"compile_s": AT_HAND, "load_s": AT_HAND, "launch_s": LAUNCHED}
+    return Parts(took_s, reasons=reasons)
 
 
 def _found(code_s: float) -> str:
@@ -111,21 +118,31 @@ def _found(code_s: float) -> str:
 
 
 def of_modules(call: _Call) -> Parts:
-    """Make the first call of what is ours: the modules that it asks for tell their own times."""
+    """Make the first call of what is ours: the modules that it takes kernels from tell their times.
+
+    A module's seconds are told once a process; to a later call its code is at hand. A call that
+    takes no kernel has launched its own before.
+    """
     began = perf_counter()
     with _listening() as noted:
         took = clocked(call)
-    asked = list({id(each): each for each in noted}.values())
-    if not asked:
-        return Parts(took, reasons={"compile_s": AT_HAND, "load_s": AT_HAND})
-    within = sum(each.code_s + each.load_s for each in asked if each.since >= began)
-    compiled = [each.compile_s for each in asked if each.compile_s is not None]
+    if not noted:
+        return _at_hand(took)
+    modules = list({id(each): each for each in noted}.values())
+    within = sum(each.code_s + each.load_s for each in modules if each.since >= began)
+    launch_s = max(0.0, took - within)
+    fresh = [each for each in modules if each not in _told]
+    _told.update(fresh)
+    if not fresh:
+        return Parts(launch_s, reasons={"compile_s": AT_HAND, "load_s": AT_HAND})
+    code_s = sum(each.code_s for each in fresh)
+    compiled = [each.compile_s for each in fresh if each.compile_s is not None]
     return Parts(
-        launch_s=max(0.0, took - within),
+        launch_s=launch_s,
         compile_s=sum(compiled) if compiled else None,
-        load_s=sum(each.load_s for each in asked),
-        code_s=sum(each.code_s for each in asked),
-        reasons={} if compiled else {"compile_s": _found(sum(each.code_s for each in asked))},
+        load_s=sum(each.load_s for each in fresh),
+        code_s=code_s,
+        reasons={} if compiled else {"compile_s": _found(code_s)},
     )
 
 
@@ -174,12 +191,16 @@ def _can_listen() -> bool:
 def of_triton(call: _Call) -> Parts:
     """Make a Triton kernel's first call: its listeners tell compiling and loading.
 
-    Building its launcher, by a C compiler, is in `launch_s`. An older one tells nothing.
+    Triton compiles anew where an argument is 1, or divisible by 16, and was not before, and loads
+    as it first launches. Building its launcher, by a C compiler, is in `launch_s`. An older one
+    tells nothing.
     """
     if not _can_listen():
         return whole(call, SILENT, SILENT)
     with _triton_listens() as (compiles, marks):
         took = clocked(call)
+    if not compiles and not marks:
+        return _at_hand(took)
     load_s = sum(end - start for start, end in zip(marks[::2], marks[1::2], strict=False))
     code_s = sum(seconds for seconds, _ in compiles)
     compiled = [seconds for seconds, hit in compiles if not hit]
@@ -200,19 +221,22 @@ def of_triton(call: _Call) -> Parts:
 def of_inductor(call: _Call) -> Parts:
     """Make a first call through torch.compile: Dynamo's clock tells compiling, loading within it.
 
-    What Inductor finds in its cache is traced again all the same, which is in `code_s`.
+    What Inductor finds in its cache is traced again all the same, which is in `code_s`. A shape
+    that Dynamo has no code for is traced as the first was.
     """
     spent: Mapping[str, list[float]] = import_module("torch._dynamo.utils").compilation_time_metrics
-    clocks, compiles = (list(spent.get(n, ())) for n in (_INDUCTOR_CLOCK, _INDUCTOR_COMPILES))
+    clocks, compiles = (len(spent.get(name, ())) for name in (_INDUCTOR_CLOCK, _INDUCTOR_COMPILES))
     took = clocked(call)
-    traced = spent.get(_INDUCTOR_CLOCK, [])[len(clocks) :]
-    code_s = min(took, sum(traced)) if traced else None
-    compiled = len(spent.get(_INDUCTOR_COMPILES, ())) > len(compiles)
+    traced = spent.get(_INDUCTOR_CLOCK, [])[clocks:]
+    if not traced:
+        return _at_hand(took)
+    code_s = min(took, sum(traced))
+    compiled = len(spent.get(_INDUCTOR_COMPILES, ())) > compiles
     reasons = {"load_s": "torch.compile loads while it compiles and does not tell when"}
     if not compiled:
-        reasons["compile_s"] = AT_HAND if code_s is None else _found(code_s)
+        reasons["compile_s"] = _found(code_s)
     return Parts(
-        launch_s=took - (code_s or 0.0),
+        launch_s=took - code_s,
         compile_s=code_s if compiled else None,
         code_s=code_s,
         reasons=reasons,

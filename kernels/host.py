@@ -18,7 +18,7 @@ from typing import Any
 from kernels import toolkit
 from kernels.build import BuildError
 from kernels.cache import DEVICE_FOLDER, Made, key, produce, texts
-from kernels.first_call import announced
+from kernels.first_call import announce
 
 # Thread-local storage by descriptors: as fast as the static kind, of which there is little.
 TLS = ("-mtls-dialect=gnu2",) if platform.machine() == "x86_64" else ()
@@ -106,6 +106,7 @@ class Library:
             raise ValueError(
                 f"{self._source.parent.name}/{self._source.name} has no kernel {name}"
             ) from None
+        announce(self)
         entry.restype = None
         return Function(entry, layout, threads)
 
@@ -137,7 +138,7 @@ class Function:
 
 def library(source: Path, extra: Sequence[str] = ()) -> Library:
     """Return the loaded library of a source, built once a process."""
-    return announced(_library(source, tuple(extra)))
+    return _library(source, tuple(extra))
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from kernels.build import Cubin, arch_for, compile_cubin
-from kernels.first_call import announced
+from kernels.first_call import announce
 
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*, CUDA driver API, cuLaunchKernel
 
@@ -157,6 +157,7 @@ class Module:
 
     def function(self, name: str, layout: str, threads: int) -> Function:
         """Return kernel `name`; `layout` is its parameter list as `struct` format characters."""
+        announce(self)
         with torch.cuda.device(self._device_index):
             handle = _cupy().cuda.driver.moduleGetFunction(self._module, name)
             # Inside: it asks for the device's context, and another device may be the caller's.
@@ -177,7 +178,7 @@ def arch_of(device_index: int) -> str:
 
 def module(source: Path, device_index: int, extra: Sequence[str] = ()) -> Module:
     """Return a source's module on a device: compiled once on disk, loaded once a process."""
-    return announced(_module(source, device_index, tuple(extra)))
+    return _module(source, device_index, tuple(extra))
 
 
 @cache

@@ -1,28 +1,33 @@
 """A first call in its parts: of what was compiled, loaded, found or at hand, and of which module."""
 
-import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
 
 from kernels import first_call, host, launch, registry
+from kernels.build import Cubin
 from kernels.cuda import CudaScalar
-from kernels.first_call import AT_HAND, CACHED, announced, of_inductor, of_modules, of_triton
+from kernels.first_call import (
+    AT_HAND,
+    CACHED,
+    LAUNCHED,
+    announce,
+    of_modules,
+)
 from kernels.fused_transform import cuda_impl
 from kernels.fused_transform.cuda_impl import default_types, host_options
 from kernels.fused_transform.variants import Types
-from kernels.tests.conftest import gpu, needs_gpu
 
 X = torch.tensor([-1.0, 2.0])
+NOTHING_NEW = {"compile_s": AT_HAND, "load_s": AT_HAND, "launch_s": LAUNCHED}
 SOURCE = r"""
 #include "prelude.cuh"
 KERNEL(256, relu_scalar_f32, (const float* x, float* y, i64 n)) {
@@ -34,7 +39,7 @@ KERNEL(256, relu_scalar_f32, (const float* x, float* y, i64 n)) {
 
 @dataclass(eq=False)
 class Module:
-    """What a launch asks for: its times are what is planted."""
+    """What a launch takes its kernel from: its times are what is planted."""
 
     code_s: float
     load_s: float
@@ -42,6 +47,7 @@ class Module:
     since: float = 0.0
 
     def function(self, *_: Any) -> Any:
+        announce(self)
         return lambda *_: None
 
 
@@ -101,10 +107,38 @@ def test_what_was_prepared_beforehand_counts_and_is_no_part_of_the_launch(
     assert 0 < parts.launch_s < parts.compile_s / 5
 
 
-def test_a_call_that_asks_for_no_module_says_so(scalar: CudaScalar) -> None:
+def test_a_call_that_takes_no_kernel_says_so(scalar: CudaScalar) -> None:
     scalar(X)
     parts = scalar.first_call(lambda: scalar(X))
-    assert parts.told() == {"compile_s": AT_HAND, "load_s": AT_HAND, "launch_s": parts.launch_s}
+    assert parts.told() == NOTHING_NEW
+    assert parts.launch_s > 0  # the study of cold starts asks for it all the same
+
+
+def test_on_a_cpu_another_shape_is_launched_from_what_is_at_hand(scalar: CudaScalar) -> None:
+    assert isinstance(scalar.first_call(lambda: scalar(X)).told()["compile_s"], float)
+    assert scalar.first_call(lambda: scalar(torch.zeros(131))).told() == NOTHING_NEW
+
+
+def test_on_a_cpu_other_channels_are_compiled_and_told_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted recompilation: the fused transform has a module for each pair of channels."""
+    host._library.cache_clear()
+    known = registry.get("fused_transform", "cuda_scalar")
+    assert isinstance(known, cuda_impl.FusedCuda)
+    made = cuda_impl.FusedCuda(known.definition, "cuda_scalar", known.variants, known._choose)
+
+    def told(pixels: int, transform: str, channels: int) -> dict[str, float | str]:
+        x = torch.zeros(1, 1, pixels, channels)
+        return made.first_call(lambda: made(x, transform=transform)).told()
+
+    assert isinstance(told(33, "imagenet_ycbcr", 3)["load_s"], float)  # compiled or found
+    assert told(65, "imagenet_ycbcr", 3) == NOTHING_NEW
+    monkeypatch.setenv("BANDWATCH_CACHE", str(tmp_path))
+    other = told(33, "four_bands", 4)
+    assert all(isinstance(other[name], float) for name in ("compile_s", "load_s", "launch_s"))
+    assert told(65, "four_bands", 4) == NOTHING_NEW
+    host._library.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +165,7 @@ def test_the_times_are_those_of_the_module_that_is_launched(
 
     def library(_source: Path, options: Sequence[str]) -> Module:
         seconds = 7.0 if tuple(options) == wanted else 99.0
-        return announced(Module(seconds, 0.5, seconds))
+        return Module(seconds, 0.5, seconds)
 
     monkeypatch.setattr(host, "library", library)
     made = cuda_impl.FusedCuda(known.definition, "cuda_vector", known.variants, known._choose)
@@ -141,132 +175,62 @@ def test_the_times_are_those_of_the_module_that_is_launched(
     assert parts.launch_s > 0
 
 
-def test_a_module_of_the_gpu_announces_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = Module(0.25, 0.125, 0.25)
-    monkeypatch.setattr(launch, "_module", lambda *_: module)
-    parts = of_modules(lambda: launch.module(Path("cuda.cu"), 0))
-    assert (parts.compile_s, parts.load_s) == (0.25, 0.125)
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for NVRTC, which takes 0.25 s, and for CuPy's driver layer."""
+    cubin = Cubin(Path("relu/cuda.cu"), "sm_90", b"", 0.25, 0.25)
+    monkeypatch.setattr(launch, "compile_cubin", lambda *_: cubin)
+    monkeypatch.setattr(launch, "arch_of", lambda _index: "sm_90")
+    monkeypatch.setattr(launch, "_cupy", MagicMock())
+    monkeypatch.setattr(torch.cuda, "device", lambda _index: nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(launch, "_module", cache(launch._module.__wrapped__))
+
+
+@pytest.mark.usefixtures("driver")
+def test_a_module_of_the_gpu_is_told_by_the_first_call_that_takes_a_kernel_from_it() -> None:
+    """And a module of other options is another one."""
+
+    def told(name: str, *options: str) -> dict[str, float | str]:
+        taken = lambda: launch.module(Path("cuda.cu"), 0, options).function(name, "Pq", 256)  # noqa: E731
+        return of_modules(taken).told()
+
+    launch.module(Path("cuda.cu"), 0)  # prepared, or asked for its fingerprint
+    first = told("relu_x4_f32")
+    assert first["compile_s"] == 0.25
+    assert isinstance(first["load_s"], float)
+    second = told("relu_x2_f32")
+    assert (second["compile_s"], second["load_s"]) == (AT_HAND, AT_HAND)
+    assert isinstance(second["launch_s"], float)  # of a kernel that was never launched
+    assert told("relu_x4_f32", "-DTHREADS=128")["compile_s"] == 0.25
 
 
 def test_modules_are_counted_once_and_only_what_came_within_the_call_is_taken_off() -> None:
     old = Module(5.0, 1.0, 5.0, since=0.0)
 
     def call() -> None:
-        announced(old)
-        announced(old)
-        announced(Module(0.0, 0.02, None, since=time.perf_counter()))
+        announce(old)
+        announce(old)
+        announce(Module(0.0, 0.02, None, since=time.perf_counter()))
         time.sleep(0.05)
 
     parts = of_modules(call)
     assert (parts.compile_s, parts.load_s) == (5.0, 1.02)
     assert 0.03 <= parts.launch_s < 0.5
+    assert of_modules(lambda: announce(old)).told()["compile_s"] == AT_HAND
 
 
-def test_a_call_that_fails_leaves_no_listener() -> None:
+def test_a_call_that_fails_leaves_no_listener_and_its_module_to_the_next() -> None:
+    module = Module(5.0, 1.0, 5.0)
+
     def fails() -> None:
-        raise RuntimeError("no such header")
+        announce(module)
+        raise RuntimeError("no such kernel")
 
-    with pytest.raises(RuntimeError, match="no such header"):
+    with pytest.raises(RuntimeError, match="no such kernel"):
         of_modules(fails)
     assert first_call._listeners.lists == []
-
-
-class Hook(list[Any]):
-    """A chain of Triton's, to which functions are added and from which they are removed."""
-
-    add = list.append
-
-
-@pytest.fixture
-def triton(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Stands for Triton's knobs."""
-    runtime = SimpleNamespace(kernel_load_start_hook=Hook(), kernel_load_end_hook=Hook())
-    knobs = SimpleNamespace(compilation=SimpleNamespace(listener=None), runtime=runtime)
-    monkeypatch.setitem(sys.modules, "triton.knobs", knobs)
-    monkeypatch.setattr(first_call, "find_spec", lambda _name: "there")
-    return knobs
-
-
-def compiles(knobs: SimpleNamespace, seconds: float, *, hit: bool) -> None:
-    """Compile and load as Triton does, whose listener is told microseconds."""
-    knobs.compilation.listener(
-        src=None, metadata={}, times=SimpleNamespace(total=int(seconds * 1e6)), cache_hit=hit
-    )
-    for hook in knobs.runtime.kernel_load_start_hook:
-        hook("module", "function", "name", {}, "hash")
-    time.sleep(0.02)
-    for hook in knobs.runtime.kernel_load_end_hook:
-        hook("module", "function", "name", {}, "hash")
-
-
-def test_tritons_listeners_tell_its_parts_and_are_gone_afterwards(triton: SimpleNamespace) -> None:
-    heard: list[bool] = []
-    earlier = lambda **told: heard.append(told["cache_hit"])  # noqa: E731
-    triton.compilation.listener = earlier
-    parts = of_triton(lambda: compiles(triton, 0.01, hit=False))
-    assert parts.compile_s == parts.code_s == 0.01
-    assert parts.load_s is not None
-    assert 0.02 <= parts.load_s < 0.5
-    assert parts.reasons == {}
-    assert heard == [False]  # who listened before still does
-    assert triton.compilation.listener is earlier
-    assert not triton.runtime.kernel_load_start_hook
-    assert not triton.runtime.kernel_load_end_hook
-
-
-def test_a_triton_without_listeners_is_called_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(first_call, "find_spec", lambda _name: None)
-    parts = of_triton(lambda: time.sleep(0.01))
-    assert parts.launch_s >= 0.01
-    assert parts.told()["compile_s"] == parts.told()["load_s"] == first_call.SILENT
-
-
-@pytest.mark.parametrize("lacks", ["listener", "hooks", "add"])
-def test_a_triton_with_knobs_but_without_all_listeners_is_called_too(
-    lacks: str, triton: SimpleNamespace
-) -> None:
-    """So it is with Triton 3.4."""
-    if lacks == "listener":
-        del triton.compilation.listener
-    elif lacks == "hooks":
-        del triton.runtime.kernel_load_end_hook
-    else:
-        triton.runtime.kernel_load_start_hook = None
-    assert of_triton(lambda: None).told()["load_s"] == first_call.SILENT
-
-
-def test_triton_tells_what_it_found_and_what_it_had(triton: SimpleNamespace) -> None:
-    found = of_triton(lambda: compiles(triton, 0.01, hit=True))
-    assert found.told()["compile_s"] == f"{CACHED} within 0.01 s"
-    assert found.code_s == 0.01
-    had = of_triton(lambda: None)
-    assert had.told() == {"compile_s": AT_HAND, "load_s": AT_HAND, "launch_s": had.launch_s}
-
-
-def test_dynamos_clock_tells_the_compiling_of_this_call_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spent = {"_compile.compile_inner": [40.0], "fx_codegen_and_compile": [30.0]}
-    utils = SimpleNamespace(compilation_time_metrics=spent)
-    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", utils)
-
-    def call(*, compiled: bool) -> None:
-        time.sleep(0.05)
-        spent["_compile.compile_inner"].append(0.03)
-        if compiled:
-            spent["fx_codegen_and_compile"].append(0.02)
-
-    parts = of_inductor(lambda: call(compiled=True))
-    assert parts.compile_s == 0.03
-    assert 0.02 <= parts.launch_s < 0.5
-    assert "loads while it compiles" in str(parts.told()["load_s"])
-    found = of_inductor(lambda: call(compiled=False))
-    assert found.told()["compile_s"] == f"{CACHED} within 0.03 s"
-    assert found.code_s == 0.03
-    had = of_inductor(lambda: None)
-    assert (had.told()["compile_s"], had.code_s) == (AT_HAND, None)
+    assert of_modules(lambda: announce(module)).compile_s == 5.0
 
 
 def test_torch_says_why_nothing_is_told() -> None:
@@ -274,38 +238,3 @@ def test_torch_says_why_nothing_is_told() -> None:
     assert "come compiled" in str(parts.told()["compile_s"])
     jit = registry.get("fused_transform", "torch_jit").first_call(lambda: None)
     assert "torch.jit compiles within" in str(jit.told()["compile_s"])
-
-
-@gpu
-@needs_gpu
-@pytest.mark.parametrize("way", ["relu/triton", "relu/torch_compile", "relu/cuda_vector"])
-def test_on_a_gpu_a_new_process_tells_its_compiling(way: str, tmp_path: Path) -> None:
-    """A process of its own, since this one may have launched it."""
-    script = (
-        "import json, sys, time, torch\n"
-        "from kernels import registry\n"
-        "x = torch.ones(4099, device='cuda')\n"
-        "out = torch.empty_like(x)\n"
-        "one = registry.get(*sys.argv[1].split('/'))\n"
-        "def call():\n"
-        "    one(x, out=out)\n"
-        "    torch.cuda.synchronize()\n"
-        "began = time.perf_counter()\n"
-        "first = one.first_call(call).told()\n"
-        "took = time.perf_counter() - began\n"
-        "print(json.dumps([first, one.first_call(call).told(), took]))\n"
-    )
-    names = ("BANDWATCH_CACHE", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
-    caches = {name: str(tmp_path / name) for name in names}
-    done = subprocess.run(
-        [sys.executable, "-c", script, way],
-        env={**os.environ, **caches},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, second, took = json.loads(done.stdout.splitlines()[-1])
-    assert sum(part for part in first.values() if isinstance(part, float)) < took  # none twice
-    assert first["compile_s"] > 0.01
-    assert way == "relu/torch_compile" or first["load_s"] > 0
-    assert second["compile_s"] == AT_HAND

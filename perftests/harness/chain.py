@@ -30,7 +30,6 @@ from perftests.harness.record import Findings, drawn, envelope
 from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
 from perftests.harness.timing import time_workload
-from perftests.harness.workload import FIRST_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -300,23 +299,17 @@ class _Chain:
         return compared(self.workload, self.truth, output)
 
     def _first_call(self, buffers: BufferSet) -> None:
-        """Run once, split into compiling, loading and launching, where this process has not yet."""
-        workload, found = self.workload, self.found
-        key = (workload.kernel, workload.implementation, workload.identity_dtype)
-        if key in self.bench.launched:
-            for name in FIRST_CALL:
-                found.reasons[f"first_call.{name}"] = "this process had launched it before"
-            self._guarded(buffers)()
-            self.bench.device.synchronize()
-            return
-        self.bench.launched.add(key)
+        """Run once, split into compiling, loading and launching as far as these take place."""
+        workload, found, launched = self.workload, self.found, self.bench.launched
+        again = workload.launched_key in launched
         launch = self._bare(buffers)
 
         def call() -> None:
             launch()
             self.bench.device.synchronize()
 
-        found.first_call, reasons = self._tried(lambda: workload.split(call))
+        found.first_call, reasons = self._tried(lambda: workload.split(call, again=again))
+        launched.add(workload.launched_key)
         found.reasons |= {f"first_call.{name}": reason for name, reason in reasons.items()}
 
     def _bare(self, buffers: BufferSet) -> Callable[[], object]:

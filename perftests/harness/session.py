@@ -23,6 +23,8 @@ from perftests.harness.oracle import Oracle
 from perftests.harness.state import Watch, watch_device
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from perftests.harness.budget import Budget
     from perftests.harness.cuda import CudaDevice
     from perftests.harness.energy import Power
@@ -42,7 +44,7 @@ class Bench:
     environment: dict[str, Any]
     facts: dict[str, Any]
     lock: DeviceLock
-    launched: set[tuple[str, str, str]] = field(default_factory=set)
+    launched: set[Hashable] = field(default_factory=set)
     last_busy: float = float("-inf")
     budget: Budget | None = None
     idle_power: Power | None = None

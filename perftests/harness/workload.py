@@ -28,6 +28,7 @@ _EMPTY: Mapping[str, Scalar] = MappingProxyType({})
 
 FIRST_CALL = ("compile_s", "load_s", "launch_s")
 _UNTOLD = "the workload does not split its first call"
+_LAUNCHED = "this process had launched it before"
 
 
 def _whole(call: Callable[[], object]) -> Mapping[str, float | str]:
@@ -50,10 +51,11 @@ class Workload:
     the tensors there, between guard zones. `specials` plants NaN, infinities, zeros of both signs
     and a subnormal among floating-point inputs for the checks; `zero_sign` demands of a zero the
     reference's sign. `small` gives the same workload at a size fit for a correctness run alone.
-    `first_call(call)` makes the first call, `call()`, which waits for the device, and returns for
-    `compile_s`, `load_s` and `launch_s` seconds, or in words why there are none. Workloads with an
-    equal `inputs_key` have the same inputs, reference and bound for a seed: these are then made
-    once for consecutive workloads.
+    `first_call(call)` makes the first call of a case, `call()`, which waits for the device, and
+    returns for `compile_s`, `load_s` and `launch_s` seconds, or in words why there are none, such
+    as that the code was at hand. Without it the whole call is `launch_s`. Workloads with an equal
+    `inputs_key` have the same inputs, reference and bound for a seed: these are then made once for
+    consecutive workloads.
 
     `allocates` says why a call allocates by design, as a peer may. Its time is then reported with a
     warning; an allocation that nobody declared is refused.
@@ -140,8 +142,23 @@ class Workload:
         """The shape that names the case: `shape` where given, else the output's."""
         return self.output_shape if self.shape is None else self.shape
 
-    def split(self, call: Callable[[], object]) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Make the first call; return the seconds of its parts, and why any of them is missing."""
+    @property
+    def launched_key(self) -> Hashable:
+        """What the code of a launch may hang on: all that names the case but its cache mode."""
+        return (
+            *(self.kernel, self.implementation, self.identity_dtype),
+            *(self.identity_shape, self.identity_alignment, self.version),
+            *sorted(self.parameters.items()),
+        )
+
+    def split(
+        self, call: Callable[[], object], *, again: bool = False
+    ) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Make the first call; return the seconds of its parts, and why any of them is missing.
+
+        `again` says that this process has launched the case before, in another cache mode: then the
+        launch is a first one only where something was compiled or loaded for it.
+        """
         told = (self.first_call or _whole)(call)
         seconds: dict[str, float | None] = {}
         reasons = {}
@@ -150,6 +167,8 @@ class Workload:
             seconds[name] = None if isinstance(value, str) else value
             if isinstance(value, str):
                 reasons[name] = value
+        if again and seconds["compile_s"] is None and seconds["load_s"] is None:
+            seconds["launch_s"], reasons["launch_s"] = None, _LAUNCHED
         return seconds, reasons
 
     def error_bound(self, inputs: Inputs) -> float | torch.Tensor:

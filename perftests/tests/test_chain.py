@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -73,20 +74,47 @@ def test_every_case_is_taken_off_the_budget_broken_ones_too() -> None:
     assert (budget._done, budget._used) == (2, used)
 
 
-def test_a_first_call_is_split_and_later_ones_say_why_they_are_not() -> None:
-    def split(call: Callable[[], object]) -> Mapping[str, float | str]:
+def test_the_first_call_of_every_case_is_split_and_says_what_was_at_hand() -> None:
+    """A planted compiler: it has code for even lengths, for odd ones, or for neither."""
+    had: set[object] = set()
+
+    def first_call(n: int, call: Callable[[], object]) -> Mapping[str, float | str]:
         call()
+        if n % 2 in had:
+            return {"compile_s": "at hand", "load_s": "at hand", "launch_s": 0.125}
+        had.add(n % 2)
         return {"compile_s": 0.5, "load_s": "it loads as it compiles", "launch_s": 0.25}
 
     here = session(timing=False)
-    first = measure(relu_workload(first_call=split), here).result
-    assert first["first_call"] == {"compile_s": 0.5, "load_s": None, "launch_s": 0.25}
-    assert first["reasons"]["first_call.load_s"] == "it loads as it compiles"
-    again = measure(relu_workload(first_call=split), here).result
-    assert set(again["first_call"].values()) == {None}
-    assert again["reasons"]["first_call.launch_s"] == "this process had launched it before"
-    other = measure(relu_workload(first_call=split, dtype=torch.float16), here).result
-    assert other["first_call"]["compile_s"] == 0.5, "another dtype is another kernel"
+
+    def told(n: int, mode: str = "cold") -> tuple[dict[str, float | None], dict[str, str]]:
+        case = relu_workload(n=n, first_call=partial(first_call, n))
+        result = measure(case, here, mode=mode).result
+        return result["first_call"], result["reasons"]
+
+    seconds, reasons = told(67)
+    assert seconds == {"compile_s": 0.5, "load_s": None, "launch_s": 0.25}
+    assert reasons["first_call.load_s"] == "it loads as it compiles"
+    seconds, reasons = told(69)
+    assert seconds == {"compile_s": None, "load_s": None, "launch_s": 0.125}
+    assert reasons["first_call.compile_s"] == "at hand"
+    assert told(68)[0]["compile_s"] == 0.5, "another shape may be another kernel"
+    seconds, reasons = told(67, "hot")
+    assert set(seconds.values()) == {None}
+    assert reasons["first_call.compile_s"] == "at hand"
+    assert reasons["first_call.launch_s"] == "this process had launched it before"
+    had.clear()
+    assert told(67, "rotated")[0] == {"compile_s": 0.5, "load_s": None, "launch_s": 0.25}
+
+
+def test_a_call_that_nothing_splits_is_told_whole_at_each_case() -> None:
+    here = session(timing=False)
+    known: list[float | None] = [
+        measure(relu_workload(n=n, dtype=dtype), here).result["first_call"]["launch_s"]
+        for n, dtype in [(67, torch.float32), (131, torch.float32), (67, torch.float16)]
+    ]
+    assert all(known)
+    assert measure(relu_workload(n=67), here).result["first_call"]["launch_s"] is None
 
 
 def test_a_first_call_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
+from kernels.cases import Case
 from kernels.cuda import CudaScalar
-from kernels.first_call import CACHED
+from kernels.first_call import AT_HAND, CACHED, LAUNCHED
 from kernels.registry import definition, get, implementations, kernels
 from perftests.harness.chain import measure
 from perftests.harness.workload import FIRST_CALL
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from kernels.cases import Case
     from kernels.implementation import Implementation
     from perftests.harness.session import Session
 
@@ -59,6 +60,34 @@ def test_what_gxx_compiles_is_told_in_the_suites_record(
     assert 0 < parts["launch_s"] < parts["compile_s"]
     assert not any(name.startswith("first_call") for name in outcome.result["reasons"])
     validate(outcome.envelope)
+    other = replace(first_case(known, CPU), shape=(67,))
+    told = measure(workload(implementation, other, CPU), check_session).result
+    assert set(told["first_call"].values()) == {None}
+    assert [told["reasons"][f"first_call.{name}"] for name in FIRST_CALL] == [
+        AT_HAND, AT_HAND, LAUNCHED,
+    ]  # fmt: skip
+
+
+def test_a_case_that_is_compiled_anew_says_so_in_its_record(
+    check_session: Session, validate: Callable[[Any], Any]
+) -> None:
+    """A planted recompilation: torch.compile compiles for each shape, on a CPU too."""
+    torch._dynamo.reset()
+    known = get("relu", "torch_compile")
+
+    def told(n: int, mode: str = "cold") -> tuple[float | None, float | None, str]:
+        case = workload(known, Case("relu", "float32", (n,)), CPU)
+        outcome = measure(case, check_session, mode=mode)
+        validate(outcome.envelope)
+        parts, reasons = outcome.result["first_call"], outcome.result["reasons"]
+        return parts["compile_s"], parts["launch_s"], reasons.get("first_call.compile_s", "")
+
+    for n in (67, 131):
+        compile_s, launch_s, reason = told(n)
+        assert launch_s is not None
+        assert (compile_s is None) == reason.startswith(CACHED)  # as the cache had it or not
+    for n, mode in ((67, "hot"), (131, "cold")):
+        assert told(n, mode) == (None, None, AT_HAND)
 
 
 @pytest.mark.parametrize("device_name", DEVICES)
@@ -75,11 +104,11 @@ def test_each_part_is_told_or_has_its_reason(
             continue
         result = measure(workload(implementation, case, device), check_session).result
         told, reasons = result["first_call"], result["reasons"]
-        assert told["launch_s"] > 0
         for name in FIRST_CALL:
             reason = reasons.get(f"first_call.{name}")
             assert (told[name] is None) == (reason is not None)
             assert "does not split" not in (reason or "")
+        assert told["launch_s"] or reasons["first_call.launch_s"] == LAUNCHED
 
 
 def test_a_part_may_be_told_in_words_or_not_at_all() -> None:
