@@ -5,6 +5,9 @@ plugin's flag), `--benchmark-only`, `--benchmark-enable`, `--benchmark-json`,
 `--benchmark-autosave`, `--benchmark-save`, `--benchmark-compare`, `--benchmark-histogram`,
 `--benchmark-csv`, or `--bandwatch-timing on`. `--benchmark-disable`, `--benchmark-skip` and
 `--bandwatch-timing off` turn it off.
+
+A flag that would have no effect is refused where it was typed. In `addopts`, PYTEST_ADDOPTS or the
+settings it waits for a session that has a use for it.
 """
 
 from __future__ import annotations
@@ -33,6 +36,14 @@ _TURNS_ON = (
     "--benchmark-histogram",
     "--benchmark-csv",
 )
+_OF_TIMING = (
+    "--bandwatch-budget",
+    "--bandwatch-max-seconds",
+    "--bandwatch-max-samples",
+    "--bandwatch-energy",
+    "--bandwatch-ncu",
+)
+"""Flags that say how to time, and nothing else."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -140,22 +151,44 @@ def settings_from(config: pytest.Config) -> Settings:
             f"--bandwatch-device: cannot measure on {device!r}; expected auto, cpu, cuda or cuda:N"
         )
     timing = timing_enabled(config)
-    for name in ("--bandwatch-energy", "--bandwatch-ncu"):
-        if option(name) and not timing:
-            raise pytest.UsageError(
-                f"{name}: this session times nothing; add --benchmark or --bandwatch-timing=on"
-            )
+    _refuse_idle(config, timing=timing)
     return Settings(
         timing=timing,
         quick=option("--bandwatch-quick"),
         max_seconds=option("--bandwatch-max-seconds"),
         max_samples=option("--bandwatch-max-samples"),
         lock_seconds=option("--bandwatch-lock-timeout"),
-        energy=option("--bandwatch-energy"),
-        ncu=option("--bandwatch-ncu"),
+        energy=option("--bandwatch-energy") and timing,
+        ncu=option("--bandwatch-ncu") and timing,
         profile=option("--bandwatch-profile") and not timing,
         modes=modes,
     )
+
+
+def _refuse_idle(config: pytest.Config, *, timing: bool) -> None:
+    """Raise pytest.UsageError for a flag that was typed and would have no effect."""
+    if timing and _typed(config, "--bandwatch-profile"):
+        raise pytest.UsageError(
+            "--bandwatch-profile: this session times; add --bandwatch-timing=off"
+        )
+    if timing or _serves_another(config):
+        return
+    for name in _OF_TIMING:
+        if _typed(config, name):
+            raise pytest.UsageError(
+                f"{name}: this session times nothing; add --benchmark or --bandwatch-timing=on"
+            )
+
+
+def _typed(config: pytest.Config, name: str) -> bool:
+    """Whether a flag stands on this session's own command line."""
+    return any(str(word).partition("=")[0] == name for word in config.invocation_params.args)
+
+
+def _serves_another(config: pytest.Config) -> bool:
+    """Whether a session or command of ours started this one, with the flags of its own user."""
+    started = any(config.getoption(f"--bandwatch-{name}") for name in ("profile", "reports"))
+    return started or config.pluginmanager.hasplugin("bandwatch_inside")
 
 
 def worker_count() -> int:

@@ -24,8 +24,20 @@ if TYPE_CHECKING:
 _REPLACED = frozenset({pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED})
 # Flags of ours that say where to record and whether to time.
 _NOT_HOW = frozenset({"--bandwatch-store", "--bandwatch-timing"})
+# Flags that say something about --benchmark, and nothing without it.
+_BESIDE = {
+    "--benchmark-base": "says what --benchmark compares with",
+    "--bandwatch-store": "says where --benchmark records",
+}
 # Flags of pytest-benchmark whose output is the reason to give them.
 _SHOWS = ("benchmark_compare", "benchmark_compare_fail", "benchmark_histogram", "benchmark_verbose")
+# Those that say how its table looks: the reason where they were typed.
+_LOOKS = (
+    *("--benchmark-columns", "--benchmark-sort", "--benchmark-group-by"),
+    *("--benchmark-name", "--benchmark-time-unit"),
+)
+# Flags of pytest-benchmark that keep the times in files of its own.
+_KEEPS = ("benchmark_json", "benchmark_save", "benchmark_autosave", "benchmark_csv")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,17 +66,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Take part in the controller of a session that has the flag."""
-    if config.getoption("bandwatch_base") and not config.getoption("bandwatch_benchmark"):
-        raise pytest.UsageError("--benchmark-base says what --benchmark compares with: give both")
-    if not config.getoption("bandwatch_benchmark") or config.option.collectonly:
+    """Take part in a session that has the flag and reports to a person."""
+    if _serves_another(config):
         return
-    if hasattr(config, "workerinput"):
+    if not config.getoption("bandwatch_benchmark"):
+        for name, use in _BESIDE.items():
+            if _typed(config, name):
+                raise pytest.UsageError(f"{name} {use}: give both")
+        if not _any_set(config, _KEEPS):
+            config.pluginmanager.register(Unrecorded(), "bandwatch-unrecorded")
+        return
+    if config.option.collectonly:
         return
     # pytest-benchmark's table of seconds would stand above ours; its files are written as ever.
-    if not any(getattr(config.option, name, None) for name in _SHOWS):
+    if not _any_set(config, _SHOWS) and not any(_typed(config, name) for name in _LOOKS):
         config.option.benchmark_quiet = True
     config.pluginmanager.register(Recorder(config), "bandwatch-recorder")
+
+
+def _serves_another(config: pytest.Config) -> bool:
+    """Whether another session or command takes what this one finds: ours, or that of xdist."""
+    ours = ("--bandwatch-profile", "--bandwatch-reports")
+    started = any(config.getoption(name, default=None) for name in ours)
+    inside = config.pluginmanager.hasplugin("bandwatch_inside")
+    return hasattr(config, "workerinput") or started or inside
+
+
+def _typed(config: pytest.Config, name: str) -> bool:
+    """Whether a flag stands on the command line; what does in addopts may be for other sessions."""
+    return any(str(word).partition("=")[0] == name for word in config.invocation_params.args)
+
+
+def _any_set(config: pytest.Config, names: Iterable[str]) -> bool:
+    return any(getattr(config.option, name, None) for name in names)
+
+
+class Unrecorded:
+    """Tells at the end of a session without the flag that what it measured is recorded nowhere."""
+
+    def __init__(self) -> None:
+        self._measured: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that left a time."""
+        for name, value in report.user_properties:
+            result = value.get("result") if isinstance(value, dict) else None
+            if name == "bandwatch" and isinstance(result, dict) and result.get("measurements_s"):
+                self._measured.add(report.nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say so in a line."""
+        if count := len(self._measured):
+            what = "1 result was" if count == 1 else f"{count} results were"
+            terminalreporter.write_line(
+                f"bandwatch: {what} measured and not recorded; that takes --benchmark"
+            )
 
 
 class Recorder:
@@ -140,7 +197,7 @@ class Recorder:
         return Selection(
             paths=tuple(_within(str(path), here, config.rootpath) for path in given),
             keyword=config.option.keyword or None,
-            words=(*_measuring_flags(config.invocation_params.args), *marks),
+            words=(*_measuring_flags(config), *marks),
             cpu=config.getoption("--bandwatch-device", default=None) == "cpu",
         )
 
@@ -177,14 +234,14 @@ def _within(path: str, here: Path, root: Path) -> str:
     return f"{inside}{colons}{test}"
 
 
-def _measuring_flags(arguments: Iterable[object]) -> Iterator[str]:
+def _measuring_flags(config: pytest.Config) -> Iterator[str]:
     """Yield the flags that say how to measure, with their values; the base needs the same."""
     value_follows = False
-    for argument in map(str, arguments):
+    for argument in map(str, config.invocation_params.args):
         name = argument.partition("=")[0]
         if value_follows:
             value_follows = False
             yield argument
         elif name.startswith("--bandwatch-") and name not in _NOT_HOW:
-            value_follows = "=" not in argument and name != "--bandwatch-quick"
+            value_follows = "=" not in argument and not isinstance(config.getoption(name), bool)
             yield argument

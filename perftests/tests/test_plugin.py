@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from perftests import nsight
 from perftests.harness.allocations import cpu_allocation
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ def test_neither():
     pass
 """
 )
-FAST = ("--bandwatch-device=cpu", "--bandwatch-max-seconds=0.02", "--bandwatch-max-samples=8")
+CAPS = "--bandwatch-max-seconds=0.02 --bandwatch-max-samples=8"
+# As a project has them: what does not time leaves them alone.
+FAST = ("--bandwatch-device=cpu", "-o", f"addopts={CAPS}")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -217,13 +221,51 @@ def test_an_unknown_mode_is_wrong_use(run: Callable[..., pytest.RunResult]) -> N
     result.stderr.fnmatch_lines(["*cannot measure in mode 'lukewarm'*cold, hot, rotated*"])
 
 
-@pytest.mark.parametrize("flag", ["--bandwatch-energy", "--bandwatch-ncu"])
-def test_more_than_times_without_timing_is_wrong_use(
+OF_TIMING = (
+    *("--bandwatch-energy", "--bandwatch-ncu", "--bandwatch-budget=1"),
+    *("--bandwatch-max-seconds=1", "--bandwatch-max-samples=9"),
+)
+
+
+@pytest.mark.parametrize("flag", OF_TIMING)
+def test_how_to_time_without_timing_is_wrong_use(
     flag: str, run: Callable[..., pytest.RunResult]
 ) -> None:
     result = run(GOOD, flag)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{flag}: this session times nothing; add --benchmark*"])
+    name = flag.partition("=")[0]
+    result.stderr.fnmatch_lines([f"*{name}: this session times nothing; add --benchmark*"])
+
+
+def test_how_to_time_may_stand_in_the_settings_of_sessions_that_time_nothing(
+    run: Callable[..., pytest.RunResult], pytester: pytest.Pytester
+) -> None:
+    plain = run(GOOD, "-o", f"addopts={' '.join(OF_TIMING)}", "-W", "error")
+    plain.assert_outcomes(passed=1)
+    pytester.makeini(f"[pytest]\naddopts = {' '.join(OF_TIMING)} --benchmark-base\n")
+    config = pytester.parseconfigure("--bandwatch-device=cpu")
+    child = nsight.arguments(config, "test_a.py::test_good", Path("cache"))
+    pytester.makepyfile(test_a=GOOD)
+    pytester.run(sys.executable, *child).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    "of_ours", [("-p", "bandwatch_inside"), ("--bandwatch-reports=reports.jsonl",)]
+)
+def test_a_session_that_we_start_takes_its_user_s_flags_whether_it_times_or_not(
+    of_ours: tuple[str, ...], run: Callable[..., pytest.RunResult], pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(bandwatch_inside="")
+    pytester.syspathinsert()
+    run(GOOD, *of_ours, "--bandwatch-timing=off", *OF_TIMING).assert_outcomes(passed=1)
+
+
+def test_marks_for_a_profiler_in_a_session_that_times_are_wrong_use(
+    run: Callable[..., pytest.RunResult],
+) -> None:
+    result = run(GOOD, "--bandwatch-profile", "--bandwatch-timing=on")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--bandwatch-profile: this session times; add*timing=off*"])
 
 
 def test_what_cannot_be_had_on_a_cpu_is_said_and_recorded(

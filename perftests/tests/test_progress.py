@@ -94,8 +94,8 @@ def test_a_timing_session_tells_and_a_check_does_not(
         "def test_other():\n"
         "    pass\n"
     )
-    fast = ("--bandwatch-device=cpu", "--bandwatch-max-seconds=0.02", "--bandwatch-max-samples=8")
-    told = pytester.runpytest(*fast, "-p", "no:cacheprovider", "--bandwatch-timing=on")
+    fast = ("--bandwatch-device=cpu", "-p", "no:cacheprovider")
+    told = pytester.runpytest(*fast, "--bandwatch-max-samples=8", "--bandwatch-timing=on")
     told.stdout.fnmatch_lines(["bandwatch: 1 of 1, about 0 s left, done test_good"])
-    silent = pytester.runpytest(*fast, "-p", "no:cacheprovider")
+    silent = pytester.runpytest(*fast)
     silent.stdout.no_fnmatch_line("bandwatch: 1 of 1*")
