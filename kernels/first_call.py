@@ -66,27 +66,31 @@ class Parts:
         return {**known, **self.reasons}
 
 
+_Taken = tuple[Loaded, float]
+"""What a kernel was taken from, and the seconds of taking it."""
+
+
 class _Listeners(threading.local):
-    """The lists that a thread's calls note their modules in."""
+    """The lists that a thread's calls note in what they take their kernels from."""
 
     def __init__(self) -> None:
-        self.lists: list[list[Loaded]] = []
+        self.lists: list[list[_Taken]] = []
 
 
 _listeners = _Listeners()
 _told: WeakSet[Loaded] = WeakSet()
 
 
-def announce(loaded: Loaded) -> None:
-    """Say that a kernel is taken from machine code, to who listens in this thread."""
+def announce(loaded: Loaded, took_s: float) -> None:
+    """Say that a kernel was taken from machine code in `took_s`, to who listens in this thread."""
     for noted in _listeners.lists:
-        noted.append(loaded)
+        noted.append((loaded, took_s))
 
 
 @contextmanager
-def _listening() -> Iterator[list[Loaded]]:
+def _listening() -> Iterator[list[_Taken]]:
     """Give a list of what this thread takes kernels from, each time that it does."""
-    noted: list[Loaded] = []
+    noted: list[_Taken] = []
     _listeners.lists.append(noted)
     try:
         yield noted
@@ -120,29 +124,31 @@ def _found(code_s: float) -> str:
 def of_modules(call: _Call) -> Parts:
     """Make the first call of what is ours: the modules that it takes kernels from tell their times.
 
-    A module's seconds are told once a process; to a later call its code is at hand. A call that
-    takes no kernel has launched its own before.
+    A module's seconds are told once a process; to a later call its code is at hand. To take a
+    kernel is to load it: a driver may have left that until then. A call that takes none has
+    launched its own before.
     """
     began = perf_counter()
     with _listening() as noted:
         took = clocked(call)
     if not noted:
         return _at_hand(took)
-    modules = list({id(each): each for each in noted}.values())
+    modules = list({id(each): each for each, _ in noted}.values())
+    taken_s = sum(seconds for _, seconds in noted)
     within = sum(each.code_s + each.load_s for each in modules if each.since >= began)
-    launch_s = max(0.0, took - within)
     fresh = [each for each in modules if each not in _told]
     _told.update(fresh)
-    if not fresh:
-        return Parts(launch_s, reasons={"compile_s": AT_HAND, "load_s": AT_HAND})
     code_s = sum(each.code_s for each in fresh)
     compiled = [each.compile_s for each in fresh if each.compile_s is not None]
+    reasons = {}
+    if not compiled:
+        reasons["compile_s"] = _found(code_s) if fresh else AT_HAND
     return Parts(
-        launch_s=launch_s,
+        launch_s=max(0.0, took - within - taken_s),
         compile_s=sum(compiled) if compiled else None,
-        load_s=sum(each.load_s for each in fresh),
-        code_s=code_s,
-        reasons={} if compiled else {"compile_s": _found(code_s)},
+        load_s=sum(each.load_s for each in fresh) + taken_s,
+        code_s=code_s if fresh else None,
+        reasons=reasons,
     )
 
 

@@ -100,13 +100,14 @@ class Library:
 
         Raises ValueError when the source has no such kernel.
         """
+        began = perf_counter()
         try:
             entry = getattr(self._library, f"host_{name}")
         except AttributeError:
             raise ValueError(
                 f"{self._source.parent.name}/{self._source.name} has no kernel {name}"
             ) from None
-        announce(self)
+        announce(self, perf_counter() - began)
         entry.restype = None
         return Function(entry, layout, threads)
 

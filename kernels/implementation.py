@@ -69,7 +69,7 @@ class Implementation(ABC):
         raise NotImplementedError(f"{self!r} has no module to prepare")
 
     def first_call(self, call: Callable[[], object]) -> first_call.Parts:
-        """Make the first call of this, `call`, which waits for the device; return its parts."""
+        """Make the first call at a case, `call`, which waits for the device; return its parts."""
         return first_call.whole(call, *_OF_TORCH)
 
     def allocates(self, case: Case) -> str | None:  # noqa: ARG002 - overridden

@@ -157,9 +157,10 @@ class Module:
 
     def function(self, name: str, layout: str, threads: int) -> Function:
         """Return kernel `name`; `layout` is its parameter list as `struct` format characters."""
-        announce(self)
         with torch.cuda.device(self._device_index):
+            began = perf_counter()
             handle = _cupy().cuda.driver.moduleGetFunction(self._module, name)
+            announce(self, perf_counter() - began)
             # Inside: it asks for the device's context, and another device may be the caller's.
             return Function(handle, layout, threads, self._device_index)
 
