@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +113,58 @@ def test_each_part_is_told_or_has_its_reason(
             assert (told[name] is None) == (reason is not None)
             assert "does not split" not in (reason or "")
         assert told["launch_s"] or reasons["first_call.launch_s"] == LAUNCHED
+
+
+CASES = """
+import json, sys, torch
+from kernels.cases import Case
+from kernels.registry import get
+from perftests.harness.chain import measure
+from perftests.harness.session import Session
+from perftests.harness.settings import Settings
+from perftests.suite import workload
+
+session = Session(Settings(timing=False, lock_seconds=30))
+for case in ((4096, 0, "float32"), (8192, 0, "float32"), (4099, 0, "float32"), (4096, 1, "float32")):
+    n, offset, dtype = case
+    offsets = {"input_offsets": (offset,), "output_offset": offset}
+    problem = workload(get("relu", sys.argv[1]), Case("relu", dtype, (n,), **offsets), torch.device("cuda"))
+    outcome = measure(problem, session)
+    result = outcome.result
+    print(json.dumps([str(outcome.broken), result["first_call"], result["reasons"]]))
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("implementation", "compiled"),
+    [
+        ("triton", [True, False, True, True]),  # by what 16 divides: lengths and addresses
+        ("torch_compile", [True, True, True, False]),  # by length
+    ],
+)
+@pytest.mark.usefixtures("gpu")
+def test_on_a_gpu_each_case_tells_what_was_compiled_for_it(
+    implementation: str, compiled: list[bool], tmp_path: Path
+) -> None:
+    """In a process of its own: this one may have launched any of them."""
+    names = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+    done = subprocess.run(
+        [sys.executable, "-c", CASES, implementation],
+        env={**os.environ, **{name: str(tmp_path / name) for name in names}},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for new, line in zip(compiled, done.stdout.splitlines()[-len(compiled) :], strict=True):
+        broken, parts, reasons = json.loads(line)
+        assert broken == "None"
+        if new:
+            assert parts["compile_s"] > 0.01
+            assert parts["launch_s"] > 0
+        else:
+            assert reasons["first_call.compile_s"] == reasons["first_call.load_s"] == AT_HAND
+            assert reasons["first_call.launch_s"] == LAUNCHED
 
 
 def test_a_part_may_be_told_in_words_or_not_at_all() -> None:
