@@ -157,7 +157,8 @@ def collect(
     """
     pool, stopper = _Pool(), Stopper(rule)
     began = perf_counter()
-    count = min(_FIRST_BATCH, rule.min_samples, warmth.batch if warmth else _FIRST_BATCH)
+    # none stops earlier, and each batch has waits of its own
+    count = min(rule.min_samples, warmth.batch if warmth else _FIRST_BATCH)
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from perftests.harness.sampling import LARGEST_BATCH, Batch, collect, warm_up
+from perftests.harness.sampling import LARGEST_BATCH, Batch, Warmth, collect, warm_up
 from perftests.harness.stop import StopRule
 
 
@@ -89,6 +89,16 @@ def test_a_sample_pools_clocks_and_late_launches_and_leaves_the_collector_on() -
     assert sample.busy_s == pytest.approx(2e-6 * sum(runner.counts))
     assert looks == [False]
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("filling", "first"), [(5, 5), (30, 30), (192, 30)])
+def test_a_first_batch_has_the_fewest_samples_unless_these_would_overfill_it(
+    filling: int, first: int
+) -> None:
+    """Smaller ones decide nothing, and between two the device waits."""
+    runner = Scripted([2e-6])
+    collect(runner, StopRule(), warmth=Warmth(True, batch=filling))
+    assert runner.counts[0] == first
 
 
 def test_a_batch_has_no_more_launches_than_the_largest() -> None:
