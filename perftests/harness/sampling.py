@@ -7,6 +7,7 @@ is common to all of them, and to the CPU, is here.
 from __future__ import annotations
 
 import gc
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -78,9 +79,9 @@ class Sample:
 
 @dataclass
 class _Pool:
-    """Batches gathered so far."""
+    """Batches gathered so far; NumPy looks at `seconds` as they lie."""
 
-    seconds: list[float] = field(default_factory=list)
+    seconds: array[float] = field(default_factory=lambda: array("d"))
     clocks: list[tuple[float, int]] = field(default_factory=list)
     late: int = 0
     busy_s: float = 0.0
@@ -177,7 +178,7 @@ def collect(
         if collecting:
             gc.enable()
     return Sample(
-        pool.seconds,
+        pool.seconds.tolist(),
         reason,
         perf_counter() - began,
         pool.clock_hz(),

@@ -203,9 +203,11 @@ def _status(found: Findings, bench: Bench, sample: Sample) -> str:
         return "throttled"
     if bench.device.kind == "cpu":
         _check_copy(found, rate)
+    if sample.stop_reason not in CUT_OFF:
+        return "ok"
     rule = bench.settings.rule(bench.device.kind)
     error = relative_error(sample.seconds)
-    if sample.stop_reason in CUT_OFF and error > _NOISE_FACTOR * rule.target_at(median):
+    if error > _NOISE_FACTOR * rule.target_at(median):
         found.warnings["noisy"] = (
             f"stopped at its {sample.stop_reason} with a relative standard error of {error:.2%}"
         )
