@@ -159,7 +159,7 @@ def _choose_store(
     root: Path,
     here: Path,
 ) -> StoreChoice:
-    if flag:
+    if flag is not None:
         return _resolve(flag, "the flag", here)
     if environ.get(STORE_VARIABLE):
         return _resolve(environ[STORE_VARIABLE], STORE_VARIABLE, here)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import click
 
 from tracker import git
-from tracker.cli.options import note, report_command, row_limit
+from tracker.cli.options import note, refuse_idle, report_command, row_limit
 from tracker.config import Config, prepare_folder
 from tracker.errors import ExitCode
 from tracker.loop.ab import Contest, Outcome, compare_commits
@@ -69,6 +69,8 @@ def command(
 
     Example: bandwatch ab main --quick
     """
+    if not record:
+        refuse_idle("without --record nothing goes into a store", "store")
     repository = Repository(config.root)
     contest = Contest(
         base=repository.resolve(base),

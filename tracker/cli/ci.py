@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from tracker import git
-from tracker.cli.options import emit, note
+from tracker.cli.options import emit, note, refuse_idle
 from tracker.config import STORE_VARIABLE, Config, load_config
 from tracker.doctor.devices import cpu_name, survey_gpus
 from tracker.doctor.finding import Level
@@ -130,6 +130,7 @@ def command(
 
     Example: bandwatch ci --quick
     """
+    _refuse_idle(measures=source is None, turns=turns, locks=lock is not None, record=record)
     config = load_config(store)
     if source is not None:
         session, folder = _left_behind(source), out or source
@@ -143,9 +144,21 @@ def command(
             base=base,
             repeats=repeats,
         )
-        holding = partial(held, Path(lock), lock_timeout) if lock else nullcontext
+        holding = partial(held, Path(lock), lock_timeout) if lock is not None else nullcontext
         session = _measured(plan, config, folder, holding, partial(_unfit, gpu=gpu))
     return _report(session, config, folder, Format(form), strict=not allow_undecided)
+
+
+def _refuse_idle(*, measures: bool, turns: bool, locks: bool, record: bool) -> None:
+    """Refuse options that only another one gives an effect."""
+    if not measures:
+        names = ("keyword", "quick", "turns", "base", "gpu", "repeats", "lock", "lock_timeout")
+        recording = ("store", "record") if record else ("store",)
+        refuse_idle("--from measures and records nothing", *names, *recording)
+    if not turns:
+        refuse_idle("without --ab nothing is measured in turns with a base", "base")
+    if not locks:
+        refuse_idle("without --lock no file is waited for", "lock_timeout")
 
 
 def _left_behind(folder: Path) -> Session:

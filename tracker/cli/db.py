@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import MOST, report_command
+from tracker.cli.options import MOST, refuse_idle, report_command
 from tracker.config import Config
 from tracker.errors import ExitCode, StoreError
 from tracker.report.document import Column, Document, Kind, Row, Table
@@ -144,6 +144,7 @@ def copy(*, source: str, target: str, form: Format, config: Config) -> Document:
     Example: bandwatch db copy sqlite:///runs.db sqlite:///copy.db
     """
     del form, config
+    refuse_idle("FROM and TO are the stores", "store")
     with Store.open(source, read_only=True) as old, Store.open(target) as new:
         copied = copy_store(old, new)
         shown = f"{old.name} to {new.name}"

@@ -6,7 +6,7 @@ from itertools import islice
 import click
 import numpy as np
 
-from tracker.cli.options import note, report_command
+from tracker.cli.options import note, refuse_idle, report_command
 from tracker.config import Config
 from tracker.evaluate.replay import Power, power
 from tracker.evaluate.synthetic import Figure, figures
@@ -61,7 +61,9 @@ def command(
     """
     del form
     if synthetic:
+        refuse_idle("--synthetic reads no store", "gpu", "limit", "store")
         return synthetic_document(_told(figures(seed, count)), seed, count)
+    refuse_idle("a store's own series are replayed; --synthetic makes some", "count")
     with Store.open(config.store.url, read_only=True) as store:
         listed = series_list(store, gpu_model=gpu)
         rng = np.random.default_rng(seed)

@@ -1,11 +1,12 @@
 """`bandwatch import`: put other tools' results, or an exported store, into the store."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tracker import git
-from tracker.cli.options import report_command
+from tracker.cli.options import refuse_idle, report_command
 from tracker.cli.record import recorded_document
 from tracker.config import Config, prepare_folder
 from tracker.importers import FORMATS, Hints, bring_in, dated_as_held, is_export, read_files
@@ -50,6 +51,8 @@ def command(
     """
     del form
     exported = [file for file in files if is_export(file)]
+    if exported:
+        _refuse_idle_hints(exported, everything=len(exported) == len(files), tool=source)
     others = [file for file in files if file not in exported]
     named = git.commit(commit, config.root) if commit else None
     hints = Hints(gpu or None, named, run_id or None)
@@ -73,3 +76,10 @@ def command(
             sum(done.held for done in restored),
         ),
     )
+
+
+def _refuse_idle_hints(exported: Sequence[Path], *, everything: bool, tool: str) -> None:
+    """Refuse what cannot be said of files that `bandwatch export` wrote: they say it themselves."""
+    names = ("run_id", *(("source",) if tool != FORMATS[0] else ()))
+    reason = f"{exported[0]} is of `bandwatch export` and says itself what it holds"
+    refuse_idle(reason, *names, *(("gpu", "commit") if everything else ()))

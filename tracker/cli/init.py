@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import emit
+from tracker.cli.options import emit, refuse_idle
 from tracker.doctor.packages import install_command, installed
 from tracker.loop.init import LABELS, Done, Outcome, Wishes, init, top_folder
 from tracker.loop.repository import Repository
@@ -52,9 +52,11 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
 
     Example: bandwatch init
     """
+    if hook_only:
+        refuse_idle("--hook-only writes no workflow", "labels", "branch")
     if not _LABELS.fullmatch(labels):
         raise click.BadParameter(f"{labels!r} are no labels", param_hint="--labels")
-    chosen = branch or _main_branch(Path.cwd())
+    chosen = _main_branch(Path.cwd()) if branch is None else branch
     if not _BRANCH.fullmatch(chosen):
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
     wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)

@@ -2,7 +2,7 @@
 
 import click
 
-from tracker.cli.options import MOST, report_command
+from tracker.cli.options import MOST, refuse_idle, report_command
 from tracker.config import Config, redact
 from tracker.occasion import in_a_word, newest, purpose
 from tracker.orphans import reach_of, remark
@@ -72,6 +72,8 @@ def command(
     Example: bandwatch list --limit 5
     """
     del form
+    if cases:
+        refuse_idle("--cases shows all cases, of every branch", "branch", "limit")
     with Store.open(config.store.url, read_only=True) as store:
         if cases:
             return cases_document(series_list(store, gpu_model=gpu), config)

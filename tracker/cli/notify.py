@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli.options import note, report_command
+from tracker.cli.options import note, refuse_idle, report_command
 from tracker.config import Config
 from tracker.errors import ConfigError
 from tracker.loop.changes import changes
@@ -70,6 +70,7 @@ def command(
     del form
     page = read_loop_settings(config.root).page
     if feed is not None:
+        refuse_idle("--feed sends nothing, it writes the file", "dry_run", "style")
         return _feed(config, branch, gpu, feed, page)
     address = None if dry_run else address_from(os.environ)
     with Store.open(config.store.url, read_only=dry_run) as store:

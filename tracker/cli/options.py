@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tracker.config import STORE_VARIABLE, load_config
 from tracker.errors import StoreError, TrackerError, WriteError
@@ -100,6 +101,15 @@ def row_limit(form: Format, *, everything: bool) -> int | None:
     if everything:
         return None
     return TEXT_LIMIT if form is Format.TEXT else COMMENT_LIMIT
+
+
+def refuse_idle(reason: str, *names: str) -> None:
+    """Raise click.UsageError where one of these parameters was given: it would have no effect."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and given:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect: {reason}")
 
 
 def note(message: str) -> None:
