@@ -224,7 +224,8 @@ def test_on_a_gpu_a_new_process_tells_its_compiling_length_by_length(
     for index, (told, took) in enumerate(found):
         assert sum(part for part in told.values() if isinstance(part, float)) < took  # none twice
         if index not in compiles_at:
-            assert told["compile_s"] == told["load_s"] == AT_HAND
+            assert told["compile_s"] == AT_HAND  # ours may take another kernel of its module
+            assert way == "relu/cuda_vector" or told["load_s"] == AT_HAND
             continue
         assert told["compile_s"] > 0.01
         assert told["launch_s"] > 0
