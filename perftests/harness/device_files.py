@@ -64,6 +64,18 @@ def _opened_to_all(file: int) -> int:
     return file
 
 
+def rewrite(file: int, text: str) -> None:
+    """Make a text the whole of an open file; raise OSError.
+
+    It is cut only where it was longer: the disk may have to take part in that.
+    """
+    data = text.encode()
+    if data:
+        os.pwrite(file, data, 0)
+    if os.fstat(file).st_size > len(data):
+        os.ftruncate(file, len(data))
+
+
 @contextmanager
 def alone_for_a_moment(path: Path) -> Iterator[int]:
     """Have such a file alone for some reads and writes.

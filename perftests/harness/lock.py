@@ -13,7 +13,12 @@ import os
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from perftests.harness.device_files import device_file, locked_within, open_for_everyone
+from perftests.harness.device_files import (
+    device_file,
+    locked_within,
+    open_for_everyone,
+    rewrite,
+)
 from perftests.harness.errors import UnfitError
 from perftests.harness.processes import Doing, Processes
 
@@ -59,8 +64,7 @@ class DeviceLock:
         with ExitStack() as held:
             with self._held(self._gate, fcntl.LOCK_SH):
                 file = held.enter_context(self._held(self._path, fcntl.LOCK_SH))
-                if os.fstat(file).st_size:  # what one who timed and was killed has left
-                    _write(file, "")
+                _write(file, "")  # what one who timed and was killed has left
                 held.enter_context(self._processes.doing(Doing.CHECKS))
             yield
 
@@ -100,5 +104,4 @@ class DeviceLock:
 def _write(file: int, text: str) -> None:
     """Write the whole of a lock file, unless it can only be read."""
     with suppress(OSError):
-        os.ftruncate(file, 0)
-        os.pwrite(file, text.encode(), 0)
+        rewrite(file, text)

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perftests.harness.device_files import alone_for_a_moment, device_file
+from perftests.harness.device_files import alone_for_a_moment, device_file, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,7 +140,7 @@ class Processes:
             if wanted != known:
                 # Never emptied: ext4 has the disk take part when such a file is closed, 1 ms.
                 text = "".join(json.dumps(line.__dict__) + "\n" for line in wanted) or "\n"
-                os.ftruncate(file, os.pwrite(file, text.encode(), 0))
+                rewrite(file, text)
                 self._seen = text.encode(), wanted
 
     def _living(self, file: int) -> list[Line]:
