@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.charts.base import plural
 from dashboard.metrics import Metric
 from dashboard.tables import series_table
+from tracker.yardsticks import LAUNCH_BOUND
 
 _LABEL = "Table"
 _QUARTILES = (
@@ -22,24 +23,43 @@ def series(points: pd.DataFrame, *, key: str) -> None:
 
 
 def sizes(rows: pd.DataFrame, metric: Metric, *, key: str) -> None:
-    """Draw the button of the table of a chart over sizes: bytes moved, and a column a kernel."""
+    """Draw the button of the table of a chart over sizes: bytes moved, and a column a kernel.
+
+    What is launch-bound is named; of it no share of a copy is shown.
+    """
     scale = metric.scale(rows["value"])
-    values = rows.assign(value=rows["value"] / scale.per)
-    wide = values.pivot_table(index="bytes_moved", columns="implementation", values="value")
+    wide = _wide(rows.assign(value=rows["value"] / scale.per), "value")
+    bound = _wide(rows, "launch_bound") > 0
+    named = [_named(bound.loc[size], wide.loc[size].notna()) for size in wide.index]
     told = f"{metric.title} in {scale.unit} by bytes moved, {plural(wide.shape[1], 'column')}."
+    shown = wide.mask(bound) if metric.name == "copy" else wide
+    if any(named):
+        shown = pd.concat([pd.Series(named, wide.index, name=LAUNCH_BOUND), shown], axis="columns")
     number = st.column_config.NumberColumn
     with st.popover(_LABEL, type="tertiary"):
         st.caption(f"{metric.title} ({scale.unit})")
         st.dataframe(
-            wide.reset_index(),
+            shown.reset_index(),
             hide_index=True,
             key=key,
+            placeholder="",
             alt=told,
             column_config={
                 "bytes_moved": number("Bytes moved", format="%d"),
+                LAUNCH_BOUND: st.column_config.TextColumn(LAUNCH_BOUND.capitalize(), width="small"),
                 **{str(name): number(str(name), format="%.4g") for name in wide.columns},
             },
         )
+
+
+def _named(bound: "pd.Series[bool]", known: "pd.Series[bool]") -> str:
+    """Return which are launch-bound by name, or that all are of which anything is known."""
+    return "all" if bound.equals(known) else ", ".join(bound.index[bound])
+
+
+def _wide(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a column by bytes moved and implementation."""
+    return rows.pivot_table(index="bytes_moved", columns="implementation", values=column)
 
 
 def models(rows: pd.DataFrame, *, key: str) -> None:

@@ -20,9 +20,9 @@ from dashboard.order import in_commit_order
 from dashboard.text import short
 from tracker import occasion, queries, yardsticks
 from tracker.errors import NotFoundError
-from tracker.model import Case, Commit, Result
+from tracker.model import Case, Commit, Result, Warn
 from tracker.occasion import Meant
-from tracker.queries import ModelInfo, RunInfo, Series
+from tracker.queries import Floors, ModelInfo, RunInfo, Series
 from tracker.store import Store
 
 Floats = NDArray[np.float64]
@@ -148,6 +148,12 @@ def measurements(store: Store, results: tuple[int, ...]) -> tuple[Floats, ...]:
 
 
 @cached
+def floors(store: Store, results: tuple[int, ...]) -> Floors:
+    """Return what an empty kernel took beside results, by the store's ids."""
+    return queries.floors(store, results)
+
+
+@cached
 def changed_most(
     store: Store, gpu: str, branch: str | None, case_keys: tuple[str, ...], runs_back: int
 ) -> tuple[str, ...]:
@@ -214,6 +220,7 @@ _ROW = (
     *("median_s", "count", "bytes_moved", "flop", "bandwidth", "copy_fraction"),
     *("copy_bytes_per_s", "copy_source", "theoretical_bytes_per_s", "theoretical_flop_per_s"),
     *("two_read_bytes_per_s", "two_read_fraction", "of_sum", "floor_s", "empty_s"),
+    "launch_bound",
     *("checked", "passed", "worst_error", "bound", "worst_ratio", "detail", "compile_s"),
     "warnings",
 )
@@ -246,6 +253,7 @@ def _row(result: Result) -> dict[str, str | float | bool | None]:
         "of_sum": _number(two_read if yardsticks.fits_sum(result) else None),
         "floor_s": _number(peaks.floor_s),
         "empty_s": _number(yardsticks.floor_beside(result)),
+        "launch_bound": yardsticks.launch_bound(result),
         "checked": check.checked,
         "passed": bool(check.passed),
         "worst_error": _number(check.worst_error),
@@ -253,8 +261,14 @@ def _row(result: Result) -> dict[str, str | float | bool | None]:
         "worst_ratio": _number(check.worst_ratio),
         "detail": check.detail or result.reasons.get("correctness") or "",
         "compile_s": _number(result.first_call.compile_s),
-        "warnings": "; ".join(warning.message for warning in result.warnings),
+        "warnings": "; ".join(map(_told, result.warnings)),
     }
+
+
+def _told(warning: Warn) -> str:
+    """Return a warning in words, the one that a launch-bound result has with that word."""
+    bound = f"{yardsticks.LAUNCH_BOUND}: " if warning.code == yardsticks.NEAR_FLOOR else ""
+    return f"{bound}{warning.message}"
 
 
 def _number(value: float | None) -> float:

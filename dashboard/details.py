@@ -1,6 +1,6 @@
 """Everything about one result on one place: commit, numbers, warnings, how to measure it again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -60,6 +60,8 @@ def course(view: View, case_key: str, gpu: str, branch: str | None, window: Wind
     if len(loaded.points):
         described = series_chart(loaded.view(_LOOK), view.colours, height=300)
         layout.chart(described, key=f"course-{gpu}-{case_key}")
+        if loaded.launch_bound:
+            facts.line((loaded.launch_bound,), view.colours)
         beside.series(loaded.points, key=f"course-table-{gpu}-{case_key}")
 
 
@@ -135,11 +137,17 @@ def result_facts(result: Result) -> Sequence[Fact]:
     if (floor := yardsticks.floor_beside(result)) is not None:
         found.append(("Empty kernel", f"{units.seconds(floor, 3)} by the same timer"))
     if result.bandwidth is not None:
-        found.append(("Bandwidth", units.bandwidth(result.bandwidth)))
-    if result.copy_fraction is not None:
-        found.append(("Fraction of copy", percent(result.copy_fraction)))
-    if (of_sum := yardsticks.sum_fraction(result)) is not None:
-        found.append(("Fraction of sum", f"{percent(of_sum)} (a sum of two arrays)"))
+        bound = f", {yardsticks.LAUNCH_BOUND}" if yardsticks.launch_bound(result) else ""
+        found.append(("Bandwidth", f"{units.bandwidth(result.bandwidth)}{bound}"))
+    if not yardsticks.launch_bound(result):
+        found += _fractions(result)
     if result.correctness.detail:
         found.append(("Correctness", plain(result.correctness.detail, 300)))
     return found
+
+
+def _fractions(result: Result) -> Iterator[Fact]:
+    if result.copy_fraction is not None:
+        yield "Fraction of copy", percent(result.copy_fraction)
+    if (of_sum := yardsticks.sum_fraction(result)) is not None:
+        yield "Fraction of sum", f"{percent(of_sum)} (a sum of two arrays)"

@@ -1,5 +1,7 @@
 """The words on the pages, one meaning each; every page shows those that it uses."""
 
+from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS
+
 WORDS: dict[str, str] = {
     "kernel": "an operation, such as relu or add",
     "implementation": "one way to compute a kernel: torch, triton, cuda_vector and so on",
@@ -15,6 +17,7 @@ WORDS: dict[str, str] = {
     "a write, in the same run; in tables only of what moves three arrays",
     "empty kernel": "what a kernel that does nothing takes by the same timer in the same run, a "
     "part of every time; told beside times below ten of it",
+    LAUNCH_BOUND: f"{LAUNCH_BOUND_MEANS}; tables show no share of a peak or a copy for it",
     "interval": "where the true change lies, at the confidence that the verdict asks for",
     "p-value": "how often noise alone would show a change this large",
     "change point": "a commit from which the level of a series is another one",

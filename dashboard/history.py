@@ -19,6 +19,7 @@ from dashboard.text import ABSENT, person, plain, short
 from tracker.levels import baseline
 from tracker.model import Commit
 from tracker.queries import RunInfo, Series
+from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS, SMALL
 
 Floats = NDArray[np.float64]
 # More runs than this are drawn in groups of consecutive runs, and the page says so.
@@ -224,6 +225,16 @@ class History:
             log=look["log"] == "True",
         )
 
+    @property
+    def launch_bound(self) -> str:
+        """What to say of the cases that are launch-bound in a run that is shown, if there is one.
+
+        Then their bandwidth, and its fraction of a copy's, is no measure of the memory.
+        """
+        names = dict.fromkeys(self.points.loc[self.points["launch_bound"], "line"])
+        told = f"{LAUNCH_BOUND}: {', '.join(names)}; {LAUNCH_BOUND_MEANS}"
+        return told if names else ""
+
     def chosen(self, picked: object) -> tuple[str, Mapping[str, object]]:
         """Return the run and the row of the selected point, the newest without a selection."""
         clicks = picked if isinstance(picked, list) else []
@@ -253,6 +264,24 @@ class History:
         ]
 
 
+def with_floors(snapshot: Snapshot, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return points with what an empty kernel took beside each.
+
+    More columns: floor_s, empty_s (of small times only) and launch_bound, which the note says too.
+    """
+    beside = data.floors(snapshot, tuple(int(i) for i in frame["result"].to_list()))
+    small = frame["median_s"].to_numpy(np.float64) < SMALL * beside.floor_s
+    return frame.assign(
+        floor_s=beside.floor_s,
+        empty_s=np.where(small, beside.floor_s, np.nan),
+        launch_bound=beside.launch_bound,
+        note=[
+            "; ".join(filter(None, (LAUNCH_BOUND if bound else "", note)))
+            for bound, note in zip(beside.launch_bound.tolist(), frame["note"], strict=True)
+        ],
+    )
+
+
 def load(
     snapshot: Snapshot,
     several: Sequence[Series],
@@ -272,7 +301,7 @@ def load(
     if len(shown):
         shas = tuple(dict.fromkeys(sha for sha in shown["full_sha"].to_list() if sha))
         left = orphans.left_git(snapshot)
-        shown = _with_texts(shown, data.commits(snapshot, shas), left)
+        shown = with_floors(snapshot, _with_texts(shown, data.commits(snapshot, shas), left))
     measured, thinned = (
         _measurements(snapshot, every, several[0], metric, dots)
         if len(several) == 1 and group == 1 and len(every)

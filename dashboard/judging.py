@@ -23,6 +23,7 @@ from tracker.report.judged import Judged
 from tracker.report.verdicts import mean_change
 from tracker.store import Store
 from tracker.verdict import Verdict
+from tracker.yardsticks import launch_bound
 
 NOT_RUN = "not run"
 # In the order of a report; a case that vanished asks for action as much as a slower one.
@@ -34,7 +35,7 @@ _COLUMNS = (
     *("outcome", "label", "case_key", "kernel", "implementation", "dtype"),
     *("effect", "low", "high", "p_value", "detectable", "metric"),
     *("base_s", "head_s", "base_bandwidth", "head_bandwidth", "base_run", "since"),
-    *("reason", "decide"),
+    *("reason", "decide", "floor_s", "launch_bound"),
 )
 
 
@@ -132,6 +133,8 @@ def _row(judged: Judged, bases: list[str]) -> dict[str, str | float]:
         "since": verdict.since or "",
         "reason": plain("; ".join(_reasons(verdict)), 400),
         "decide": plain(verdict.what_would_decide, 300) if verdict.what_would_decide else "",
+        "floor_s": _number(judged.result.peaks.floor_s if judged.result else None),
+        "launch_bound": judged.result is not None and launch_bound(judged.result),
     }
 
 

@@ -27,7 +27,10 @@ OVERVIEW = PageInfo(
     "commit, whose. "
     "What is marked fixed was lost and has come back. Select a row to see its series and the "
     "command that measures it again.",
-    ("case", "verdict", "change point", "interval", "p-value", "baseline", "not run"),
+    (
+        *("case", "verdict", "change point", "interval", "p-value", "baseline", "not run"),
+        "launch-bound",
+    ),
     ("gpu", "branch"),
 )
 SERIES = PageInfo(
@@ -40,7 +43,7 @@ SERIES = PageInfo(
     "trusted. Click a point to see its commit.",
     (
         *("series", "case", "run", "bandwidth", "fraction of copy", "fraction of sum"),
-        *("empty kernel", "change point", "environment"),
+        *("empty kernel", "launch-bound", "change point", "environment"),
     ),
     (
         *("gpu", "branch", "kernel", "implementation", "dtype", "case", "metric", "window"),
@@ -55,7 +58,7 @@ COMPARE = PageInfo(
     "slower; rows are sorted by certainty, then by size. Select a row for both distributions.",
     (
         *("run", "verdict", "interval", "p-value", "bandwidth", "fraction of copy"),
-        *("fraction of sum", "empty kernel"),
+        *("fraction of sum", "empty kernel", "launch-bound"),
     ),
     ("gpu", "base", "head", "base_run", "head_run", "kernel", "show"),
 )
@@ -67,7 +70,7 @@ CHANGES = PageInfo(
     "accepted or reopened, and fixed once the level is back. Changes are change points of whole "
     "series; while a GPU model has at most twelve runs, verdicts on single runs stand in. Those of "
     "one commit range and kernel stand together, losses first.",
-    ("change point", "case", "verdict", "p-value"),
+    ("change point", "case", "verdict", "p-value", "launch-bound"),
     ("gpu", "branch", "kernel", "window", "state"),
 )
 KERNELS = PageInfo(
@@ -83,6 +86,7 @@ KERNELS = PageInfo(
         "fraction of copy",
         "fraction of sum",
         "empty kernel",
+        "launch-bound",
     ),
     ("gpu", "branch", "kernel", "dtype", "shape", "metric"),
 )
@@ -92,7 +96,14 @@ ROOFLINE = PageInfo(
     "roofline",
     "Each mark is a case of the newest run of the suite. Below a roof means slower than that roof "
     "allows; left of the ridge point the memory is the limit.",
-    ("arithmetic intensity", "ridge point", "bandwidth", "fraction of copy"),
+    (
+        "arithmetic intensity",
+        "ridge point",
+        "bandwidth",
+        "fraction of copy",
+        "empty kernel",
+        "launch-bound",
+    ),
     ("gpu", "branch", "dtype", "kernel"),
 )
 CORRECTNESS = PageInfo(
@@ -112,7 +123,7 @@ RUNS = PageInfo(
     "runs",
     "Every run with its environment, device states and raw measurements, and why it can or cannot "
     "be compared with the newest one.",
-    ("run", "environment", "measurement", "case"),
+    ("run", "environment", "measurement", "case", "empty kernel", "launch-bound"),
     ("gpu", "branch", "run", "tab", "case"),
 )
 PAGES = (OVERVIEW, SERIES, COMPARE, CHANGES, KERNELS, ROOFLINE, CORRECTNESS, RUNS)

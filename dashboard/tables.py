@@ -12,6 +12,7 @@ from dashboard.metrics import certainty, change
 from dashboard.palette import OUTCOMES
 from dashboard.text import ABSENT, short
 from tracker import units
+from tracker.yardsticks import LAUNCH_BOUND
 
 # A list of runs longer than this scrolls inside so many pixels: below it stands the chosen run.
 _ROWS, _HIGHEST = 7, 300
@@ -35,14 +36,17 @@ def series_table(points: pd.DataFrame, *, key: str) -> None:
     shown = newest_first.assign(
         gbps=points["bandwidth_bytes_per_s"] / 1e9,
         us=points["median_s"] * 1e6,
-        copy=points["copy_fraction"] * 100,
+        copy=_percent(points, "copy_fraction"),
+        **_rare(points),
     )
-    columns = ["sha", "measured", "line", "gbps", "us", "copy", "status", "count", "note"]
+    columns = _with_rare(shown, "sha", "measured", "line", "gbps", "us", "copy")
+    columns += ["status", "count", "note"]
     number = st.column_config.NumberColumn
     st.dataframe(
         shown[[*columns, "author", "subject"]],
         hide_index=True,
         key=key,
+        placeholder="",
         alt="The points of the chart above, newest first.",
         column_config={
             "sha": "Commit",
@@ -51,6 +55,7 @@ def series_table(points: pd.DataFrame, *, key: str) -> None:
             "gbps": number("GB/s", format="%.1f"),
             "us": number("Time (us)", format="%.3f"),
             "copy": number("% of copy", format="%.1f"),
+            **_rare_headings(),
             "count": number("Measurements", format="%d"),
             "status": "Status",
             "note": "Note",
@@ -72,7 +77,10 @@ def verdict_table(rows: pd.DataFrame, *, key: str) -> int:
             ],
             "case": rows["label"].to_list(),
             "was": [shown_rate(value) for value in rows["base_bandwidth"]],
-            "now": [shown_rate(value) for value in rows["head_bandwidth"]],
+            "now": [
+                shown_rate(value) + (f", {LAUNCH_BOUND}" if bound else "")
+                for value, bound in zip(rows["head_bandwidth"], rows["launch_bound"], strict=True)
+            ],
             "sure": [certainty(value) for value in rows["p_value"]],
             "reason": rows["reason"].to_list(),
         }
@@ -131,20 +139,30 @@ def correctness_table(rows: pd.DataFrame, *, key: str) -> None:
 
 
 def roofline_table(fit: pd.DataFrame, *, key: str) -> None:
-    """Draw the cases of a roofline, the farthest below the roof first."""
+    """Draw the cases of a roofline, the farthest below the roof first, launch-bound ones last."""
     number = st.column_config.NumberColumn
-    shown = fit.sort_values("attained").assign(
-        gbps=fit["bandwidth"] / 1e9, gflops=fit["flop_per_s"] / 1e9, of_roof=fit["attained"] * 100
-    )
-    columns = ["label", "of_roof", "gbps", "intensity", "gflops", "bytes_text", "flop_text"]
+    shown = fit.assign(
+        gbps=fit["bandwidth"] / 1e9,
+        gflops=fit["flop_per_s"] / 1e9,
+        of_roof=_percent(fit, "attained"),
+        us=fit["median_s"] * 1e6,
+        empty=fit["empty_s"] * 1e6,
+    ).sort_values("of_roof")
+    columns = ["label", "of_roof"]
+    columns += ["bound_by"] if (shown["bound_by"] != "").any() else []
+    columns += _with_rare(shown, "us", "gbps", "intensity", "gflops", "bytes_text", "flop_text")
     st.dataframe(
         shown[columns],
         hide_index=True,
         key=key,
+        placeholder="",
         alt="The cases of the roofline, the farthest below the roof first.",
         column_config={
             "label": "Case",
             "of_roof": number("% of roof", format="%.1f"),
+            "bound_by": "Bound by",
+            "us": number("Time (us)", format="%.3f"),
+            **_rare_headings(),
             "gbps": number("GB/s", format="%.1f"),
             "intensity": number("FLOP/byte", format="%.4f"),
             "gflops": number("GFLOP/s", format="%.1f"),
@@ -160,8 +178,8 @@ def ladder_table(rungs: pd.DataFrame, plain_name: str, *, key: str) -> None:
     shown = rungs.assign(
         us=rungs["median_s"] * 1e6,
         gbps=rungs["bandwidth"] / 1e9,
-        copy=rungs["copy_fraction"] * 100,
-        of_peak=rungs["peak"] * 100,
+        copy=_percent(rungs, "copy_fraction"),
+        of_peak=_percent(rungs, "peak"),
         **_rare(rungs),
     )
     columns = _with_rare(shown, "implementation", "us", "gbps", "copy", "of_peak", "speedup")
@@ -222,7 +240,7 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
     shown = rows.assign(
         us=rows["median_s"] * 1e6,
         gbps=rows["bandwidth"] / 1e9,
-        copy=rows["copy_fraction"] * 100,
+        copy=_percent(rows, "copy_fraction"),
         **_rare(rows),
     )
     columns = _with_rare(shown, "label", "status", "us", "gbps", "copy", "count")
@@ -247,9 +265,15 @@ def result_table(rows: pd.DataFrame, *, key: str) -> None:
     )
 
 
+def _percent(rows: pd.DataFrame, column: str) -> pd.Series:
+    """Return a share in percent, none of what is launch-bound: there it says nothing."""
+    return (rows[column] * 100).mask(rows["launch_bound"])
+
+
 def _rare(rows: pd.DataFrame) -> dict[str, pd.Series]:
     """Return what stands beside some times only: an empty kernel's, and the share of a sum."""
-    return {"empty": rows["empty_s"] * 1e6, "sum": rows["of_sum"] * 100}
+    of_sum = {"sum": _percent(rows, "of_sum")} if "of_sum" in rows else {}
+    return {"empty": rows["empty_s"] * 1e6, **of_sum}
 
 
 def _with_rare(shown: pd.DataFrame, *columns: str) -> list[str]:
@@ -258,7 +282,8 @@ def _with_rare(shown: pd.DataFrame, *columns: str) -> list[str]:
     found = []
     for name in columns:
         found.append(name)
-        if (rare := behind.get(name)) and shown[rare].notna().any():
+        rare = behind.get(name, "")
+        if rare in shown and shown[rare].notna().any():
             found.append(rare)
     return found
 

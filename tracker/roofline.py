@@ -71,6 +71,18 @@ def roofs(peaks: Peaks, *, copy: str, sum_of_two: str | None = None) -> tuple[Ro
     return tuple(found)
 
 
+def bound_by(roof: Roof, point: Point, *, launch: bool) -> str | None:
+    """Return what bounds a kernel: launch, where that is most of the time, memory or arithmetic.
+
+    None where no FLOP rate is known that could bound it instead of the memory.
+    """
+    if launch:
+        return "launch"
+    if roof.ridge is None:
+        return None
+    return "memory" if point.memory_bound else "arithmetic"
+
+
 def place(*, seconds: float, bytes_moved: float, flop: float, roof: Roof) -> Point:
     """Return where a kernel stands that moved `bytes_moved` and did `flop` in `seconds`.
 

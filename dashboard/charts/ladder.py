@@ -8,6 +8,7 @@ from dashboard.charts.legend import Entry
 from dashboard.metrics import Metric
 from dashboard.palette import DASHES, MAX_LINES, Palette
 from tracker import units
+from tracker.yardsticks import LAUNCH_BOUND
 
 _ROW = 30
 
@@ -20,14 +21,12 @@ def ladder_chart(
 ) -> Described:
     """Return one bar an implementation for one shape, best first, from zero.
 
-    `rungs`: implementation, value in base units. `reference` is a rule across the bars, what it is
-    of and its value: the bandwidth of a copy of the same size, say.
+    `rungs`: implementation, value in base units, launch_bound. `reference` is a rule across the
+    bars, what it is of and its value: the bandwidth of a copy of the same size, say.
     """
     scale = metric.scale(rungs["value"])
     ordered = rungs.sort_values("value", ascending=not metric.higher_is_better)
-    shown = ordered.assign(
-        scaled=ordered["value"] / scale.per, text=[metric.text(v) for v in ordered["value"]]
-    )
+    shown = ordered.assign(scaled=ordered["value"] / scale.per, text=_texts(ordered, metric))
     names = list(shown["implementation"])
     y = alt.Y("implementation:N", sort=names, title=None, axis=ROWS)
     x = alt.X(
@@ -62,56 +61,58 @@ def ladder_chart(
 def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Described:
     """Return one line an implementation over the bytes moved, on a logarithmic axis.
 
-    `sizes`: implementation, bytes_moved, value in base units, label. At most six implementations.
+    `sizes`: implementation, bytes_moved, value in base units, label, launch_bound: such points are
+    hollow. At most six implementations.
     """
     scale = metric.scale(sizes["value"])
     shown = sizes.assign(
         scaled=sizes["value"] / scale.per,
-        text=[metric.text(v) for v in sizes["value"]],
+        text=_texts(sizes, metric),
         size_text=[units.size(int(v)) for v in sizes["bytes_moved"]],
     )
     names = sorted(set(shown["implementation"]))[:MAX_LINES]
     log_time = metric.name == "time"
-    chart = (
-        alt.Chart(shown[shown["implementation"].isin(names)])
-        .mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=1.6)
-        .encode(
-            x=alt.X(
-                "bytes_moved:Q",
-                title="Bytes moved",
-                scale=alt.Scale(type="log", base=2, nice=False, padding=16),
-                axis=alt.Axis(
-                    tickCount=8,
-                    labelExpr=_size_label(),
-                    labelOverlap="greedy",
-                ),
+    of_each = alt.Scale(domain=names, range=list(colours.lines[: len(names)]))
+    base = alt.Chart(shown[shown["implementation"].isin(names)]).encode(
+        x=alt.X(
+            "bytes_moved:Q",
+            title="Bytes moved",
+            scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+            axis=alt.Axis(
+                tickCount=8,
+                labelExpr=_size_label(),
+                labelOverlap="greedy",
             ),
-            y=alt.Y(
-                "scaled:Q",
-                title=f"{metric.title} ({scale.unit})",
-                scale=alt.Scale(type="log" if log_time else "linear", zero=not log_time),
-                axis=alt.Axis(format="~f", tickCount=6),
-            ),
-            color=alt.Color(
-                "implementation:N",
-                sort=names,
-                legend=None,
-                scale=alt.Scale(domain=names, range=list(colours.lines[: len(names)])),
-            ),
-            strokeDash=alt.StrokeDash(
-                "implementation:N",
-                sort=names,
-                legend=None,
-                scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
-            ),
-            tooltip=[
-                alt.Tooltip("label:N", title="case"),
-                alt.Tooltip("size_text:N", title="bytes moved"),
-                alt.Tooltip("text:N", title=metric.title.lower()),
-            ],
-        )
-        .properties(height=300, width="container")
+        ),
+        y=alt.Y(
+            "scaled:Q",
+            title=f"{metric.title} ({scale.unit})",
+            scale=alt.Scale(type="log" if log_time else "linear", zero=not log_time),
+            axis=alt.Axis(format="~f", tickCount=6),
+        ),
+        color=alt.Color("implementation:N", sort=names, legend=None, scale=of_each),
     )
+    lines = base.mark_line(strokeWidth=1.6).encode(
+        strokeDash=alt.StrokeDash(
+            "implementation:N",
+            sort=names,
+            legend=None,
+            scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
+        )
+    )
+    points = base.mark_point(size=28, strokeWidth=1.6, opacity=1).encode(
+        fill=alt.condition(
+            alt.datum["launch_bound"],
+            alt.value(colours.background),
+            alt.Fill("implementation:N", sort=names, legend=None, scale=of_each),
+        ),
+        tooltip=[
+            alt.Tooltip("label:N", title="case"),
+            alt.Tooltip("size_text:N", title="bytes moved"),
+            alt.Tooltip("text:N", title=metric.title.lower()),
+        ],
+    )
+    chart = alt.layer(lines, points, height=300, width="container")
     return Described(
         chart,
         f"{metric.title} over bytes moved for {', '.join(names) or 'no implementation'}.",
@@ -120,6 +121,14 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
             for name, colour, dash in zip(names, colours.lines, DASHES, strict=False)
         ),
     )
+
+
+def _texts(rows: pd.DataFrame, metric: Metric) -> list[str]:
+    """Return values with their unit, and the word for those that say nothing of the memory."""
+    return [
+        metric.text(value) + (f", {LAUNCH_BOUND}" if bound else "")
+        for value, bound in zip(rows["value"], rows["launch_bound"], strict=True)
+    ]
 
 
 def _size_label() -> str:

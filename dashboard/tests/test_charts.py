@@ -236,6 +236,7 @@ def rungs() -> pd.DataFrame:
             "value": [3.0e12, 3.9e12, 4.0e12],
             "bytes_moved": [1 << 29] * 3,
             "label": ["a", "b", "c"],
+            "launch_bound": [False] * 3,
         }
     )
 
@@ -256,8 +257,22 @@ def test_the_ladder_by_time_has_the_shortest_on_top() -> None:
 
 def test_sweeps_name_sizes_in_binary_units() -> None:
     spec = sweep_chart(rungs(), COPY, LIGHT).chart.to_dict()
-    assert "MiB" in spec["encoding"]["x"]["axis"]["labelExpr"]
+    assert "MiB" in next(layers(spec))["encoding"]["x"]["axis"]["labelExpr"]
     assert next(iter(spec["datasets"].values()))[0]["size_text"] == "512 MiB"
+
+
+def test_what_is_launch_bound_is_called_so_on_its_bar_and_hollow_on_its_line() -> None:
+    rows = rungs().assign(launch_bound=[True, False, False])
+    bars = ladder_chart(rows, BANDWIDTH, DARK).chart.to_dict()
+    texts = [row["text"] for row in next(iter(bars["datasets"].values()))]
+    assert texts == ["4000 GB/s", "3900 GB/s", "3000 GB/s, launch-bound"]
+    spec = sweep_chart(rows, BANDWIDTH, DARK).chart.to_dict()
+    _, points = layers(spec)
+    fill = points["encoding"]["fill"]
+    assert fill["condition"] == {"test": "datum['launch_bound']", "value": DARK.background}
+    assert fill["field"] == "implementation"
+    told = {row["label"]: row["text"] for row in next(iter(spec["datasets"].values()))}
+    assert told == {"a": "3000 GB/s, launch-bound", "b": "3900 GB/s", "c": "4000 GB/s"}
 
 
 def test_models_are_told_apart_by_colour_and_shape() -> None:

@@ -85,9 +85,11 @@ def test_a_case_beyond_the_ridge_is_measured_by_its_arithmetic() -> None:
             "bytes_moved": [1e9, 1e9, 1e9],
             "flop": [1e9, 20e9, 1e9],
             "bandwidth": [1e12, 1e12, float("nan")],
+            "launch_bound": [False, False, False],
         }
     )
     found = placed(rows, Roof(4e12, 40e12))
     assert found["intensity"].tolist() == pytest.approx([1, 20])
     assert found["attained"].tolist() == pytest.approx([1 / 4, 20 / 40])
     assert found["attained_text"].tolist() == ["25.0 %", "50.0 %"]
+    assert found["bound_by"].tolist() == ["memory", "arithmetic"]

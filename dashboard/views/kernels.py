@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import beside, data, exports, facts, filters, layout, newest
+from dashboard.charts.base import plural
 from dashboard.charts.ladder import ladder_chart, models_chart, sweep_chart
 from dashboard.columns import LADDER_NAMES
 from dashboard.filters import DTYPE, KERNEL, Facet
@@ -17,6 +18,7 @@ from dashboard.palette import MAX_LINES
 from dashboard.tables import ladder_table
 from dashboard.text import short
 from tracker.queries import RunInfo
+from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS
 
 _SHAPE = Facet("shape", "Shape", optional=False, width=300)
 _COLUMNS = {"bandwidth": "bandwidth", "time": "median_s", "copy": "copy_fraction"}
@@ -114,6 +116,8 @@ def _sweep(view: View, found: pd.DataFrame, metric: Metric) -> None:
     told = ["aligned shapes only"]
     if len(names) > MAX_LINES:
         told.append(f"{MAX_LINES} of {len(names)} implementations")
+    if sizes["launch_bound"].any():
+        told.append(f"hollow: {LAUNCH_BOUND}, {LAUNCH_BOUND_MEANS}")
     facts.line(told, view.colours)
 
 
@@ -130,13 +134,18 @@ def _models(view: View, branch: str | None, kernel: str, dtype: str, shape: str)
         parts.append(same.assign(gpu_model=model.name))
     rows = pd.concat(parts, ignore_index=True)
     rows = rows.assign(fraction=rows["bandwidth"] / rows["theoretical_bytes_per_s"])
-    rows = rows.dropna(subset=["fraction"])
-    if rows["gpu_model"].nunique() < 2:
+    known = rows.dropna(subset=["fraction"])
+    if known["gpu_model"].nunique() < 2:
         return
     st.subheader("Across GPU models", anchor=False)
-    rows = rows.assign(text=[percent(value) for value in rows["fraction"]])
-    layout.chart(models_chart(rows, view.colours), key="models")
-    beside.models(rows, key="models-table")
+    rows = known[~known["launch_bound"]]
+    if len(rows):
+        rows = rows.assign(text=[percent(value) for value in rows["fraction"]])
+        layout.chart(models_chart(rows, view.colours), key="models")
+        beside.models(rows, key="models-table")
+    if bound := len(known) - len(rows):
+        left_out = f"{bound} of {plural(len(known), 'result')} left out: {LAUNCH_BOUND}"
+        facts.line((f"{left_out}, {LAUNCH_BOUND_MEANS}",), view.colours)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tracker import roofline, units
 from tracker.model import Peaks
 from tracker.queries import RunInfo
 from tracker.roofline import Roof
+from tracker.yardsticks import LAUNCH_BOUND_MEANS
 
 _DTYPE = replace(DTYPE, optional=False)
 
@@ -70,6 +71,10 @@ def placed(rows: pd.DataFrame, roof: Roof) -> pd.DataFrame:
         flop_per_s=[point.flop_per_s for point in points],
         bandwidth_text=[units.bandwidth(v) for v in fit["bandwidth"]],
         attained=[point.fraction for point in points],
+        bound_by=[
+            roofline.bound_by(roof, point, launch=launch) or ""
+            for point, launch in zip(points, fit["launch_bound"], strict=True)
+        ],
         attained_text=[percent(point.fraction) for point in points],
         bytes_text=[units.size(int(v)) for v in fit["bytes_moved"]],
         flop_text=[f"{int(v):,}" for v in fit["flop"]],
@@ -82,7 +87,8 @@ def _draw(view: View, run: RunInfo, rows: pd.DataFrame) -> None:
     if not len(fit):
         notices.show(notices.no_roofline(), view.colours)
         return
-    layout.chart(roofline_chart(fit, found, view.colours), key="roofline")
+    drawn = fit[~fit["launch_bound"]]
+    layout.chart(roofline_chart(drawn, found, view.colours), key="roofline")
     told = [f"{roof.name}: {units.bandwidth(roof.bytes_per_s)} ({roof.source})" for roof in found]
     if (peak := found[-1].flop_per_s) is not None:
         told.append(f"peak {units.significant(peak / 1e12, 3)} TFLOP/s")
@@ -91,6 +97,9 @@ def _draw(view: View, run: RunInfo, rows: pd.DataFrame) -> None:
     if missing := len(rows) - len(fit):
         told.append(f"{plural(missing, 'case')} without arithmetic or time left out")
     facts.line(told, view.colours)
+    if bound := len(fit) - len(drawn):
+        left_out = f"{plural(bound, 'case')} bound by launch: in the table, not in the chart"
+        facts.line((left_out, LAUNCH_BOUND_MEANS), view.colours)
     roofline_table(fit, key="roofline-table")
     export = fit[list(ROOFLINE_NAMES)].rename(columns=ROOFLINE_NAMES)
     exports.button(

@@ -152,6 +152,8 @@ def _tell(view: View, choice: Choice, loaded: History) -> None:
                 key: values for key, values in view.address.raw.items() if key != "until"
             },
         )
+    if loaded.launch_bound:
+        facts.line((loaded.launch_bound,), view.colours)
     for name, effect in loaded.drifts:
         notices.show(notices.drifts(name, shown_change(effect)), view.colours)
     newest = data.newest(view.snapshot, choice.gpu, choice.branch)
@@ -170,7 +172,7 @@ def _below(view: View, choice: Choice, loaded: History, picked: object) -> None:
     newest = str(loaded.points["sha"].iloc[-1])
     exports.button(
         "CSV",
-        lambda: exports.csv(series_export(loaded.every)),
+        lambda: exports.csv(series_export(history.with_floors(view.snapshot, loaded.every))),
         exports.file_name("series", choice.kernel, newest, data.day(view.now)[:10]),
     )
 

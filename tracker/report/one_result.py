@@ -7,7 +7,7 @@ from tracker.model import Result
 from tracker.report.columns import show_fraction, show_rate
 from tracker.report.document import ABSENT, Column, Document, Kind, Row, Table, Value
 from tracker.report.verdicts import Heading
-from tracker.roofline import Point, Roof, place, roofs
+from tracker.roofline import Point, Roof, bound_by, place, roofs
 from tracker.units import bandwidth, seconds, significant, size
 from tracker.yardsticks import (
     LAUNCH_BOUND,
@@ -171,18 +171,9 @@ def _roof_row(result: Result, roof: Roof, point: Point) -> Row:
             # Without arithmetic nothing of it can be attained; the rate of bytes is the measure.
             "attainable_flop_per_s": point.attainable_flop_per_s if point.intensity else None,
             "attained_fraction": point.fraction,
-            "bound_by": _bound(result, roof, point),
+            "bound_by": bound_by(roof, point, launch=launch_bound(result)),
         }
     )
-
-
-def _bound(result: Result, roof: Roof, point: Point) -> str | None:
-    """Return what bounds a result, None where no FLOP rate is known that could be it instead."""
-    if launch_bound(result):
-        return "launch"
-    if roof.ridge is None:
-        return None
-    return "memory" if point.memory_bound else "arithmetic"
 
 
 def _summary(result: Result, placed: tuple[tuple[Roof, Point], ...]) -> str:
@@ -194,7 +185,7 @@ def _summary(result: Result, placed: tuple[tuple[Roof, Point], ...]) -> str:
     roof, point = placed[-1]
     attained = show_fraction(point.fraction)
     allowed = f"{attained} of what its roof allows ({roof.name})"
-    bound = _bound(result, roof, point)
+    bound = bound_by(roof, point, launch=False)
     found = f"{allowed}; no FLOP peak is known" if bound is None else f"bound by {bound}, {allowed}"
     return f"{found}{beside}"
 
