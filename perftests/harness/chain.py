@@ -113,7 +113,8 @@ def _refuse(found: Findings, broken: ChainBrokenError) -> None:
     found.correct = False if broken.link in _INCORRECT else found.correct
     found.detail = str(broken)
     found.status = _STATUS.get(broken.link, "incorrect" if broken.link in _INCORRECT else "error")
-    taken = {"energy": found.energy, "first_call.launch_s": found.first_call.get("launch_s")}
+    parts = {f"first_call.{name}": seconds for name, seconds in found.first_call.items()}
+    taken = {"energy": found.energy, **parts}
     told = {name: f"a link broke: {broken.link}" for name, value in taken.items() if value}
     found.reasons.update(told)
     found.sample, found.energy, found.first_call = None, None, {}
