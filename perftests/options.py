@@ -167,6 +167,8 @@ def settings_from(config: pytest.Config) -> Settings:
 
 def _refuse_idle(config: pytest.Config, *, timing: bool) -> None:
     """Raise pytest.UsageError for a flag that was typed and would have no effect."""
+    if config.option.help or config.option.collectonly:
+        return
     if timing and _typed(config, "--bandwatch-profile"):
         raise pytest.UsageError(
             "--bandwatch-profile: this session times; add --bandwatch-timing=off"

@@ -66,8 +66,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Take part in a session that has the flag and reports to a person."""
-    if _serves_another(config):
+    """Take part in a session that has the flag, runs tests and reports to a person."""
+    if _serves_another(config) or config.option.collectonly or config.option.help:
         return
     if not config.getoption("bandwatch_benchmark"):
         for name, use in _BESIDE.items():
@@ -75,8 +75,6 @@ def pytest_configure(config: pytest.Config) -> None:
                 raise pytest.UsageError(f"{name} {use}: give both")
         if not _any_set(config, _KEEPS):
             config.pluginmanager.register(Unrecorded(), "bandwatch-unrecorded")
-        return
-    if config.option.collectonly:
         return
     # pytest-benchmark's table of seconds would stand above ours; its files are written as ever.
     if not _any_set(config, _SHOWS) and not any(_typed(config, name) for name in _LOOKS):

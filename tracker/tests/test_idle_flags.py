@@ -34,6 +34,13 @@ def test_what_is_said_of_recording_without_it_is_wrong_use(
     assert line.endswith(": give both")
 
 
+@pytest.mark.parametrize("flag", ["--help", "--collect-only"])
+def test_a_session_that_runs_nothing_refuses_nothing(sandbox: Sandbox, flag: str) -> None:
+    result = sandbox.run(flag, STORE, "--benchmark-base", "--bandwatch-energy")
+    assert result.ret == 0
+    assert "test_case" in text(result) or "--bandwatch-store=URL" in text(result)
+
+
 @pytest.mark.parametrize("where", ["addopts", "PYTEST_ADDOPTS"])
 def test_it_may_stand_in_the_settings_of_sessions_that_record_nothing(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, where: str
