@@ -78,11 +78,15 @@ def result_cells(result: Result) -> list[Cell]:
 
 
 def to_csv(store: Store, runs: Iterable[RunInfo]) -> Iterator[bytes]:
-    """Yield CSV lines, a result each: full precision, measurements apart by spaces."""
-    yield csv_line(list(COLUMNS))
+    """Yield CSV lines, a result each: full precision, measurements apart by spaces.
+
+    The last column is an empty kernel's time, which a whole export holds in its records.
+    """
+    yield csv_line([*COLUMNS, "floor_s"])
     for run in runs:
         for result in results(store, run):
-            yield csv_line(list(map(cell_text, (*run_cells(run), *result_cells(result)))))
+            cells = (*run_cells(run), *result_cells(result), result.peaks.floor_s)
+            yield csv_line(list(map(cell_text, cells)))
 
 
 def csv_line(cells: Sequence[str]) -> bytes:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracker.model import Peaks
-from tracker.roofline import Roof, place, roofs
+from tracker.roofline import Roof, bound_by, place, roofs
 
 A100 = Roof(2039e9, 19.5e12)
 
@@ -80,3 +80,16 @@ def test_impossible_figures_are_refused(bad: dict[str, float]) -> None:
 def test_a_roof_without_ceiling_is_refused() -> None:
     with pytest.raises(ValueError, match="positive"):
         Roof(0, 1)
+
+
+def test_launch_bounds_whatever_the_intensity() -> None:
+    low = place(seconds=1e-3, bytes_moved=10**9, flop=10**9, roof=A100)
+    high = place(seconds=1e-3, bytes_moved=10**6, flop=10**9, roof=A100)
+    assert [bound_by(A100, point, launch=False) for point in (low, high)] == [
+        "memory",
+        "arithmetic",
+    ]
+    assert [bound_by(A100, point, launch=True) for point in (low, high)] == ["launch", "launch"]
+    memory = Roof(A100.bytes_per_s)
+    assert bound_by(memory, low, launch=False) is None
+    assert bound_by(memory, low, launch=True) == "launch"

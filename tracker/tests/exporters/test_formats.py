@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tracker import queries
 from tracker.errors import NotFoundError, RecordError, StoreError
-from tracker.exporters import Scope, export
+from tracker.exporters import Scope, export, flat
 from tracker.exporters.formats import write_whole
 from tracker.exporters.tables import TABLE
-from tracker.model import Correctness, Status
+from tracker.model import Correctness, Peaks, Status, Warn
 from tracker.store import Store
 from tracker.tests.factory import make_case, make_result, make_run
 
@@ -216,3 +217,13 @@ def test_strict_json_never_holds_nan(filled: Store) -> None:
     for form in ("bmf", "github-action-benchmark", "jsonl"):
         for line in text(filled, form).splitlines():
             assert "NaN" not in line
+
+
+def test_the_results_of_a_run_as_csv_end_with_an_empty_kernel_s_time(store: Store) -> None:
+    near = Warn("near_floor", "mostly launch")
+    bare = make_result(make_case("add"), peaks=Peaks())
+    store.record(make_run(results=(make_result(warnings=(near,)), bare)))
+    run = queries.find_run(store, "latest")
+    rows = list(csv.DictReader(io.StringIO(b"".join(flat.to_csv(store, [run])).decode())))
+    assert [row["floor_s"] for row in rows] == ["2.4e-06", ""]
+    assert [row["warnings"] for row in rows] == ["near_floor", "clock"]
