@@ -100,7 +100,7 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
             scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
         )
     )
-    points = base.mark_point(size=28, strokeWidth=1.6, opacity=1).encode(
+    points = base.mark_point(size=20, strokeWidth=1.6, opacity=1).encode(
         fill=alt.condition(
             alt.datum["launch_bound"],
             alt.value(colours.background),
