@@ -92,6 +92,14 @@ def test_a_worker_that_has_ended_is_no_longer_taken_off(tmp_path: Path) -> None:
     assert others(tmp_path, 900_001, 900_002) == 1
 
 
+def test_one_who_ends_is_missed_though_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    known = Processes("GPU-1", tmp_path)
+    with joined(tmp_path) as child:
+        assert known.of_this_run() == {os.getpid(), child.pid}
+        child.kill()
+    assert known.of_this_run() == {os.getpid()}
+
+
 def test_another_call_on_the_device_is_another_process(tmp_path: Path) -> None:
     with joined(tmp_path, **{RUN: "another call"}) as child:
         assert others(tmp_path, os.getpid(), child.pid) == 1
