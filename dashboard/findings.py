@@ -19,6 +19,7 @@ from dashboard.text import ABSENT, person, plain, short
 from tracker import units
 from tracker.model import Commit
 from tracker.queries import RunInfo
+from tracker.yardsticks import LAUNCH_BOUND
 
 # The change points of so many commits are findings.
 WINDOW = Window("commits", 50)
@@ -42,8 +43,10 @@ def of_run(
     found = together(from_verdicts(snapshot, verdicts, run), from_changes(steps))
     cases = tuple(dict.fromkeys(found["case_key"].head(MAX_ROWS)))
     trends = data.trends(snapshot, gpu, branch, cases, _TREND_RUNS) if cases else {}
+    rows = verdicts.rows
+    bound = rows.loc[rows["launch_bound"].astype(bool), "case_key"]
     latest = pd.Series([trends.get(case, []) for case in found["case_key"]], dtype=object)
-    return found.assign(gpu=gpu, trend=latest)
+    return found.assign(gpu=gpu, trend=latest, launch_bound=found["case_key"].isin(bound))
 
 
 def from_verdicts(snapshot: Snapshot, verdicts: Verdicts, run: RunInfo) -> pd.DataFrame:
@@ -142,8 +145,10 @@ def table(found: pd.DataFrame, *, several: bool, key: str) -> int:
             "gpu": [name.removeprefix("NVIDIA ") for name in found["gpu"]],
             "trend": found["trend"],
             "bandwidth": [
-                from_to(before, after)
-                for before, after in zip(found["before"], found["after"], strict=True)
+                from_to(before, after) + (f", {LAUNCH_BOUND}" if bound else "")
+                for before, after, bound in zip(
+                    found["before"], found["after"], found["launch_bound"], strict=True
+                )
             ],
             "sure": [certainty(value) for value in found["p_value"]],
             "since": [short(sha) for sha in found["sha"]],
@@ -165,7 +170,9 @@ def table(found: pd.DataFrame, *, several: bool, key: str) -> int:
             "case": "Case",
             "gpu": st.column_config.TextColumn("GPU", width=80),
             "trend": st.column_config.LineChartColumn("Latest runs", width=80),
-            "bandwidth": st.column_config.TextColumn("GB/s", width=96),
+            "bandwidth": st.column_config.TextColumn(
+                "GB/s", width=190 if found["launch_bound"].any() else 96
+            ),
             "sure": st.column_config.TextColumn("Certainty", width=78),
             "since": st.column_config.TextColumn("Since", width=70),
             "author": "Whose",
