@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,13 +23,14 @@ def aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:
     return raw[first : first + count * width].view(count, width)
 
 
-def scattered(count: int, array: int) -> list[int]:
+@cache
+def scattered(count: int, array: int) -> tuple[int, ...]:
     """Return an order of `count` rows for the arrays of one number, the same in every process.
 
     Rows in one order for all arrays lie equally far apart in every set. How far an output is from
     its input is worth a few thousandths of a large launch's time, and depends on their size.
     """
-    return [int(row) for row in np.random.default_rng(1 + array).permutation(count)]
+    return tuple(int(row) for row in np.random.default_rng(1 + array).permutation(count))
 
 
 class Arena:

@@ -72,9 +72,13 @@ class EventPairs:
         return self._pairs[:count]
 
     def seconds(self, count: int) -> list[float]:
-        """Return what the first `count` pairs show; CuPy asks in a third of the time of torch."""
-        elapsed = self._elapsed
-        return [elapsed(a.cuda_event, b.cuda_event) * 1e-3 for a, b in self._pairs[:count]]
+        """Return what the first `count` pairs show."""
+        return [self.shown(pair) for pair in self._pairs[:count]]
+
+    def shown(self, pair: _Pair) -> float:
+        """Return the seconds that a pair shows; CuPy asks in a third of the time of torch."""
+        start, stop = pair
+        return self._elapsed(start.cuda_event, stop.cuda_event) * 1e-3
 
     def log_address(self, index: int) -> int:
         """Return where the spin of one measurement writes its cycles and nanoseconds."""
@@ -160,16 +164,18 @@ class ColdRunner:
         self._resets = device.may_persist()
         device.synchronize()
         with device.on(self._home):
-            late = self._in_turns(pairs)
+            late, times = self._in_turns(pairs)
             device.synchronize()
-        times = self._pairs.seconds(count)
+        times.append(self._pairs.shown(pairs[-1]))
         good = [seconds for seconds, is_late in zip(times, late, strict=True) if not is_late]
         busy = count * device.flush_s + sum(good)
         return Batch(good, self._pairs.clock_hz(1), sum(late), busy)
 
-    def _in_turns(self, pairs: Sequence[_Pair]) -> list[bool]:
-        """Launch once for each pair; return which came too late."""
-        device, late = self._device, []
+    def _in_turns(self, pairs: Sequence[_Pair]) -> tuple[list[bool], list[float]]:
+        """Launch once for each pair; return which came too late, and what all but the last show."""
+        device = self._device
+        late: list[bool] = []
+        times: list[float] = []
         stream = next(self._streams)
         device.turn_to(stream)
         # before the flush: beside it the timer's steps come unevenly
@@ -181,16 +187,22 @@ class ColdRunner:
         for done, pair in enumerate(others, 1):
             following = next(self._streams) if done % _TURN == 0 else stream
             late.append(self._launch(pair, stream, following))
+            if done > 1:  # read while the device has work
+                times.append(self._pairs.shown(others[done - 2]))
+            self._wait_for(pair, following)
             if following is not stream:
                 device.turn_to(following)
                 stream = following
         late.append(self._launch(last, stream, None))
-        return late
+        if others:
+            times.append(self._pairs.shown(others[-1]))
+        self._wait_for(last, None)
+        return late, times
 
     def _launch(
         self, pair: _Pair, stream: torch.cuda.Stream, following: torch.cuda.Stream | None
     ) -> bool:
-        """Launch once while the stream is busy; return whether it was so for too short a time.
+        """Enqueue once while the stream is busy; return whether it was so for too short a time.
 
         The next flush is enqueued behind it, on the stream of the following launch. The last launch
         has none, which would give its start event time to show: it is always held.
@@ -213,13 +225,17 @@ class ColdRunner:
         finally:
             if holds:
                 self._hold.release()
+        self._late += is_late
+        self._holds = self._holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
+        return is_late
+
+    def _wait_for(self, pair: _Pair, following: torch.cuda.Stream | None) -> None:
+        """Wait for a launch; until then the host has time for whatever the device need not see."""
+        _, stop = pair
         while not _query(stop):
             pass
         if following is not None and self._resets:  # the next flush has just begun
             self._device.reset_persisting()
-        self._late += is_late
-        self._holds = self._holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
-        return is_late
 
     def rest(self, count: int) -> None:
         """Launch where the last `count` launches have not come to."""

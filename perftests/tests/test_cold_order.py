@@ -38,6 +38,10 @@ class Told(Scene):
     def wait_for(self, event: tuple[str, int], stream: Any) -> None:
         self.said.append(f"{stream.name} waits for {event[0]} {event[1]}")
 
+    def shown(self, pair: tuple[tuple[str, int], tuple[str, int]]) -> float:
+        self.said.append(f"reads {pair[0][1]}")
+        return super().shown(pair)
+
     def query(self, event: tuple[str, int]) -> bool:
         self.said.append(f"asks for {event[0]} {event[1]}")
         return event[0] == "stop"
@@ -46,7 +50,10 @@ class Told(Scene):
 def test_streams_take_turns_and_no_flush_runs_beside_a_timed_launch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The home stream has no part in it, and a launch is late or not once all is enqueued."""
+    """The home stream has no part in it, and a launch is late or not once all is enqueued.
+
+    What a launch took is read while the next one keeps the device busy.
+    """
     fake_cuda.install(monkeypatch)
     scene = Told(persists=True)
     monkeypatch.setattr(cuda_runners, "_record", scene.record)
@@ -64,9 +71,9 @@ def test_streams_take_turns_and_no_flush_runs_beside_a_timed_launch(
         "start 0 on one", "launch on one", "stop 0 on one", "flush on one",
         "asks for start 0", "asks for stop 0", "reset",
         "start 1 on one", "launch on one", "stop 1 on one", "two waits for stop 1", "flush on two",
-        "asks for start 1", "asks for stop 1", "reset",
+        "asks for start 1", "reads 0", "asks for stop 1", "reset",
         "start 2 on two", "launch on two", "stop 2 on two", "flush on two",
-        "asks for start 2", "asks for stop 2", "reset",
+        "asks for start 2", "reads 1", "asks for stop 2", "reset",
         "hold on 2", "start 3 on two", "launch on two", "stop 3 on two",
-        "asks for start 3", "release", "asks for stop 3", "wait",
+        "asks for start 3", "release", "reads 2", "asks for stop 3", "wait", "reads 3",
     ]  # fmt: skip

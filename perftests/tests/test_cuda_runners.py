@@ -116,8 +116,8 @@ class Scene:
     def take(self, count: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
         return [(("start", index), ("stop", index)) for index in range(count)]
 
-    def seconds(self, count: int) -> list[float]:
-        return [(index + 1) * 1e-3 for index in range(count)]
+    def shown(self, pair: tuple[tuple[str, int], tuple[str, int]]) -> float:
+        return (pair[0][1] + 1) * 1e-3
 
     def log_address(self, index: int) -> int:
         return index
