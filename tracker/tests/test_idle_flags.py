@@ -101,7 +101,10 @@ def test_a_session_that_we_start_neither_records_nor_fails_nor_tells(
     assert not (sandbox.folder / "flag.db").exists()
 
 
-def test_how_the_table_of_pytest_benchmark_looks_is_no_idle_flag(sandbox: Sandbox) -> None:
+def test_how_the_table_of_pytest_benchmark_looks_is_no_idle_flag(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # pytest-benchmark times in none
     sandbox.pytester.makepyfile(test_other="def test_sum(benchmark): benchmark(sum, [1, 2])")
     assert "Name (time in" not in text(sandbox.run("--benchmark", "test_other.py"))
     shown = sandbox.run("--benchmark", "--benchmark-columns=median", "test_other.py")
