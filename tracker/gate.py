@@ -24,6 +24,7 @@ from tracker.stats.summary import see
 from tracker.store import Store
 from tracker.suite import settle
 from tracker.thresholds import Thresholds
+from tracker.units import counted
 from tracker.verdict import Policy, Verdict, exit_code, judge
 from tracker.watch import combine, line_of_case, watch
 
@@ -114,7 +115,7 @@ def compare_runs(
     why = busy(list(before.values()), list(after.values()), head.environment.backend)
     judged = _in_quiet(judged, why)
     notes = [
-        f"{len(missing)} cases are only in {info.run_id}: {_first(missing)}"
+        f"{counted(len(missing), 'case')} only in {info.run_id}: {_first(missing)}"
         for info, missing in (
             (base, [r.case for key, r in before.items() if key not in after]),
             (head, [r.case for key, r in after.items() if key not in before]),

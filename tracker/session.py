@@ -22,6 +22,7 @@ from tracker.report.document import Document
 from tracker.report.headings import environment_words, run_heading
 from tracker.report.verdicts import TEXT_LIMIT, Heading, verdict_document
 from tracker.store import Store
+from tracker.units import counted
 
 _MAX_TEXT = 2000
 _PART = "a part of the suite"
@@ -251,7 +252,7 @@ def _nothing_code(problems: Sequence[str]) -> ExitCode:
 def _nothing(collected: Collected, partial: str | None) -> str:
     if collected.untimed:
         return (
-            f"nothing was measured: {collected.untimed} results were checked and not timed "
+            f"nothing was measured: {counted(collected.untimed, 'result')} checked and not timed "
             "(timing is off); nothing is recorded"
         )
     failed = f"{collected.failed} failed" if collected.failed else None

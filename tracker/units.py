@@ -47,3 +47,9 @@ def size(value_bytes: int) -> str:
 def percent(ratio: float, *, signed: bool = False) -> str:
     """Return a fraction as percent with two decimals; `signed` writes the plus sign too."""
     return f"{ratio * 100:{'+' if signed else ''}.2f} %"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun, such as `1 case` or `2 cases`."""
+    ending = "es" if what.endswith("s") else "s"
+    return f"{number} {what}{'' if number == 1 else ending}"

@@ -20,6 +20,7 @@ from tracker.report.formats import Format
 from tracker.report.headings import checkout_words, environment_words
 from tracker.report.verdicts import Heading, verdict_document
 from tracker.store import Store
+from tracker.units import counted
 from tracker.verdict import exit_code
 
 
@@ -122,4 +123,4 @@ def _record(runs: Sequence[Run], config: Config) -> None:
     with Store.open(config.store.url) as store:
         for run in runs:
             store.record(run)
-    note(f"recorded {len(runs)} runs in {config.store.shown}")
+    note(f"recorded {counted(len(runs), 'run')} in {config.store.shown}")

@@ -33,7 +33,7 @@ from tracker.report.columns import (
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
 from tracker.store import Store
-from tracker.units import seconds
+from tracker.units import counted, seconds
 from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS, is_small
 
 COLUMNS = (
@@ -103,7 +103,7 @@ def command(
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
-        summary=f"{len(rows)} results" if rows else _nothing(dirty=dirty),
+        summary=counted(len(rows), "result") if rows else _nothing(dirty=dirty),
         facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
         tables=(Table("history", with_rare(COLUMNS, rows), rows),),
         notes=(

@@ -11,6 +11,7 @@ from tracker.report.columns import show_moment, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
 from tracker.store import Store
+from tracker.units import counted
 
 
 def _for(value: Value) -> str:
@@ -94,7 +95,7 @@ def runs_document(
     return Document(
         kind="runs",
         title="",
-        summary=f"{len(found)} of {total} runs in {config.store.shown}",
+        summary=f"{len(found)} of {counted(total, 'run')} in {config.store.shown}",
         facts={"shown": len(found), "runs": total, "store": config.store.shown},
         tables=(Table("runs", with_rare(RUN_COLUMNS, rows), rows),),
         notes=(*notes, *remark(reach, shas.values())),
@@ -128,7 +129,7 @@ def cases_document(found: tuple[SeriesInfo, ...], config: Config) -> Document:
     return Document(
         kind="cases",
         title="",
-        summary=f"{count} cases in {len(found)} series in {config.store.shown}",
+        summary=f"{counted(count, 'case')} in {len(found)} series in {config.store.shown}",
         facts={"cases": count, "series": len(found), "store": config.store.shown},
         tables=(Table("cases", CASE_COLUMNS, rows),),
     )

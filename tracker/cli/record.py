@@ -13,6 +13,7 @@ from tracker.record.strict import check_file
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 from tracker.store import RecordOutcome, Store
+from tracker.units import counted
 
 COLUMNS = (
     Column("run", "run", Kind.ID),
@@ -89,10 +90,11 @@ def recorded_document(
         for outcome in outcomes
     )
     there = f", {same} already there" if same else ""
+    found = f"{inserted} of {counted(inserted + same, 'run')}"
     return Document(
         kind="recorded",
         title="",
-        summary=f"{verb} {inserted} of {inserted + same} runs in {config.store.shown}{there}",
+        summary=f"{verb} {found} in {config.store.shown}{there}",
         facts={"recorded": inserted, "unchanged": same, "store": config.store.shown},
         tables=(Table("runs", COLUMNS, rows),),
         notes=notes,

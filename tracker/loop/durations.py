@@ -5,6 +5,10 @@ from typing import Any
 
 import click
 
+from tracker.units import counted
+
+__all__ = ["Duration", "counted", "told"]
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 
@@ -33,9 +37,3 @@ def told(seconds: float) -> str:
     if seconds < 90:
         return f"{round(seconds)} s"
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun, such as `1 case` or `2 cases`."""
-    ending = "es" if what.endswith("s") else "s"
-    return f"{number} {what}{'' if number == 1 else ending}"

@@ -4,13 +4,14 @@ from tracker.model import Checkout, Environment
 from tracker.queries import RunInfo
 from tracker.report.document import Value
 from tracker.report.verdicts import Heading
+from tracker.units import counted
 
 
 def run_heading(title: str, run: RunInfo, notes: tuple[str, ...] = ()) -> Heading:
     """Return the heading of one run's verdicts; a planted slow-down is named in the first line."""
     lines = (
         *planted_lines(run.notes),
-        f"run {run.run_id}, {run.started_at}, {run.results} results"
+        f"run {run.run_id}, {run.started_at}, {counted(run.results, 'result')}"
         + ("" if run.complete else ", a part of the suite"),
         f"commit {checkout_words(run.checkout)}",
         f"on {environment_words(run.environment)}",

@@ -1,5 +1,6 @@
 """One judged case as a row: base values for machines, marks and reasons for people."""
 
+import re
 from dataclasses import dataclass
 
 from tracker.evidence import Evidence
@@ -38,6 +39,7 @@ _COARSE = 0.1
 # The column of an empty kernel's time, there only where some row's time is small beside it.
 EMPTY = "empty"
 _SAID_BY_REASON = "remove the obstacle"
+_NUMBER = re.compile(r"[-+]?\d[\d.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,9 @@ def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
 
 
 def _reason(reason: Reason) -> Footnote:
-    # What a noisy row could have shown has another number in each; its interval says as much.
-    shared = reason.code in {ReasonCode.TOO_NOISY, ReasonCode.WITHIN_NOISE}
-    return Footnote(reason.message, f"reason {reason.code}") if shared else footnote(reason.message)
+    """Return the reason as a footnote, shared by those that differ in their numbers alone."""
+    if reason.code not in {ReasonCode.TOO_NOISY, ReasonCode.WITHIN_NOISE}:
+        return footnote(reason.message)
+    # One code may say different things: that a side did not settle, or what could have shown.
+    kind = _NUMBER.sub("#", reason.message.partition(";")[0])
+    return Footnote(reason.message, f"reason {reason.code} {kind}")

@@ -8,6 +8,7 @@ from tracker.queries.results import SIDE, SideBySide
 from tracker.report.columns import show_change, show_time
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.verdicts import Heading
+from tracker.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def side_by_side_document(heading: Heading, found: SideBySide, limit: int | None
     return Document(
         kind="side-by-side",
         title=heading.title,
-        summary=f"{len(rows)} case{'' if len(rows) == 1 else 's'} in both runs; nothing was judged",
+        summary=f"{counted(len(rows), 'case')} in both runs; nothing was judged",
         facts=heading.facts,
         fact_lines=heading.fact_lines,
         tables=(Table("cases", COLUMNS, rows, hidden_note=note),),

@@ -13,7 +13,7 @@ from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.report.document import Document, Row, Table, Value
 from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, Judged, to_row
-from tracker.units import percent, seconds
+from tracker.units import counted, percent, seconds
 from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS
 
 TEXT_LIMIT = 60
@@ -101,11 +101,7 @@ def _summary(counts: Counter[str], total: int, code: ExitCode) -> str:
     if not total:
         return "nothing was measured, so nothing was judged"
     parts = [_counted(counts[outcome], outcome) for outcome in OUTCOMES if counts[outcome]]
-    return f"{', '.join(parts)} of {_cases(total)}: exit {int(code)}"
-
-
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"
+    return f"{', '.join(parts)} of {counted(total, 'case')}: exit {int(code)}"
 
 
 def _counted(count: int, outcome: str) -> str:
@@ -131,7 +127,9 @@ def _baselines(judged: Sequence[Judged]) -> tuple[str, ...]:
     rules = Counter(j.verdict.baseline_rule for j in judged if j.verdict.baseline_rule)
     if len(rules) == 1:
         return (f"baseline: {next(iter(rules))}",)
-    return tuple(f"baseline of {_cases(count)}: {rule}" for rule, count in rules.most_common())
+    return tuple(
+        f"baseline of {counted(count, 'case')}: {rule}" for rule, count in rules.most_common()
+    )
 
 
 def _mean_line(change: float | None, shared: int) -> tuple[str, ...]:

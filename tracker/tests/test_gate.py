@@ -219,7 +219,7 @@ def test_two_runs_are_compared_on_what_both_measured(store: Store) -> None:
     gate = compare_runs(store, a, b, Thresholds(), today=TODAY)
     assert only(gate).kind is VerdictKind.REGRESSION
     assert base.run_id in only(gate).baseline_rule
-    assert gate.notes == (f"1 cases are only in {base.run_id}: {ADD.label}",)
+    assert gate.notes == (f"1 case only in {base.run_id}: {ADD.label}",)
 
 
 def test_two_runs_of_different_environments_are_undecided(store: Store) -> None:

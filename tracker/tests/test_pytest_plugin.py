@@ -137,7 +137,7 @@ def test_checked_but_not_timed_is_nothing_measured(sandbox: Sandbox) -> None:
     sandbox.records(relu=record)
     result = sandbox.run("--benchmark")
     assert result.ret == 3
-    assert "1 results were checked and not timed" in text(result)
+    assert "1 result checked and not timed" in text(result)
 
 
 def test_a_selection_makes_a_part_and_nothing_vanishes_from_it(sandbox: Sandbox) -> None:

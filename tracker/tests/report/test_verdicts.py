@@ -172,6 +172,21 @@ def test_what_noise_could_have_hidden_stands_once_with_a_count() -> None:
     assert "could only have shown a loss of 50 %" in to_json(document)
 
 
+def test_two_kinds_of_noise_are_two_footnotes_each_with_its_own_count() -> None:
+    # On a busy CPU one case did not settle and most could only have shown a lot.
+    texts = ["base did not settle, on a CPU: measure again"]
+    texts += [f"could only have shown a loss of {loss}.5 %; noise {loss} %" for loss in (60, 70)]
+    judged = [
+        make_judged(
+            VerdictKind.UNDECIDED, f"k{n}", effect=0.0, reasons=(Reason(ReasonCode.TOO_NOISY, t),)
+        )
+        for n, t in enumerate(texts)
+    ]
+    shown = to_text(make_document(judged), width=100)
+    assert "[1] base did not settle, on a CPU: measure again\n" in shown
+    assert "[2] could only have shown a loss of 60.5 %; noise 60 % (and 1 more like it)" in shown
+
+
 def test_no_change_says_what_would_have_shown_where_that_is_much() -> None:
     why = Reason(ReasonCode.WITHIN_NOISE, "a loss of 43 % would have shown")
     judged = make_judged(VerdictKind.NO_CHANGE, effect=0.15, reasons=(why,))
