@@ -35,7 +35,7 @@ def missing() -> str | None:
     try:
         _cupy()
     except ImportError:
-        return "CuPy is not installed: pip install 'bandwatch[gpu]'"
+        return "CuPy is not installed: pip install cupy-cuda13x (for CUDA 12: cupy-cuda12x)"
     return None
 
 

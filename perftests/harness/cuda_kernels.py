@@ -101,8 +101,8 @@ def import_cupy() -> Any:
         import cupy as cp
     except ImportError as error:
         raise UnfitError(
-            f"cannot time on a GPU: CuPy is missing ({error}); install the `gpu` extra "
-            "(pip install 'bandwatch[gpu]')"
+            f"cannot time on a GPU: CuPy is missing ({error}); install it: "
+            "pip install cupy-cuda13x (for CUDA 12: cupy-cuda12x)"
         ) from None
     return cp
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from tracker.config import STORE_VARIABLE, Config, load_config
+from tracker.doctor.packages import install_command
 from tracker.errors import UnfitError
 
 _PACKAGES = ("streamlit", "altair", "pandas")
-_FIX = f"{sys.executable} -m pip install 'bandwatch[dashboard]'"
+_FIX = install_command("dashboard")
 
 
 @click.command("dashboard", short_help="Serve the dashboard on the store.")
@@ -53,7 +54,7 @@ def app_file() -> Path:
     if app is None or not app.is_file():
         raise UnfitError(
             f"cannot start the dashboard: {app or 'the package dashboard'} is missing; "
-            f"reinstall: {_FIX}"
+            "reinstall Bandwatch"
         )
     return app
 

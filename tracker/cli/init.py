@@ -10,6 +10,7 @@ from tracker.cli.options import emit, refuse_idle
 from tracker.doctor.packages import install_command, installed
 from tracker.loop.init import LABELS, Done, Outcome, Wishes, init, top_folder
 from tracker.loop.repository import Repository
+from tracker.loop.source import EXPECTED, Source, known_source, parse_source
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 
@@ -18,10 +19,13 @@ _LABELS = re.compile(r"[\w.-]+(\s*,\s*[\w.-]+)*")
 _BRANCH = re.compile(r"[\w./-]+")
 _NEXT = (
     (
-        "put your kernel into perf/test_example.py, then: pytest (checks it), pytest --benchmark "
-        "(times it, records it, judges it)"
+        "put your kernel in the place of the one in perf/test_example.py, and commit: what is "
+        "recorded once is missed when it goes"
     ),
-    "commit the files; a second run has the first one as its baseline",
+    "then: pytest (checks it), pytest --benchmark (times it, records it, judges it)",
+    "a second run has the first one as its baseline",
+)
+_NEXT_CI = (
     (
         "for CI: a runner with the labels in the workflow, the environments gpu-bench and "
         "gpu-bench-review, in each the secret BANDWATCH_STORE, a URL of a PostgreSQL store"
@@ -41,11 +45,28 @@ _NO_REPOSITORY = "this folder is no git repository: call git init, for results b
     help="Labels of your GPU runner, separated by commas.",
 )
 @click.option("--branch", help="The branch whose history is kept.  [default: the main one]")
+@click.option(
+    "--source",
+    metavar="URL@COMMIT",
+    help="Where CI installs Bandwatch from: its repository and a full commit id.  [default: where "
+    "this one came from]",
+)
 @click.option("--hook", is_flag=True, help="Also measure before each push: a pre-push hook.")
 @click.option("--hook-only", is_flag=True, help="Write the pre-push hook and nothing else.")
 @click.option("--force", is_flag=True, help="Replace files of yours without asking.")
-def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, force: bool) -> int:
+def command(
+    *,
+    labels: str,
+    branch: str | None,
+    source: str | None,
+    hook: bool,
+    hook_only: bool,
+    force: bool,
+) -> int:
     """Write settings, a workflow and an example of a measured kernel into this repository.
+
+    The workflow installs Bandwatch from one commit of its repository, for it is on no index. Where
+    that commit is not known, no workflow is written and --source has to name it.
 
     A file that is there already is kept unless you say otherwise when asked; without a terminal to
     ask on, it is kept. pyproject.toml and .gitignore are only added to.
@@ -53,24 +74,38 @@ def command(*, labels: str, branch: str | None, hook: bool, hook_only: bool, for
     Example: bandwatch init
     """
     if hook_only:
-        refuse_idle("--hook-only writes no workflow", "labels", "branch")
+        refuse_idle("--hook-only writes no workflow", "labels", "branch", "source")
     if not _LABELS.fullmatch(labels):
         raise click.BadParameter(f"{labels!r} are no labels", param_hint="--labels")
     chosen = _main_branch(Path.cwd()) if branch is None else branch
     if not _BRANCH.fullmatch(chosen):
         raise click.BadParameter(f"{chosen!r} is no usable branch name", param_hint="--branch")
-    wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only)
+    found = known_source() if source is None else parse_source(source)
+    known = found if isinstance(found, Source) else None
+    wishes = Wishes(labels, chosen, hook or hook_only, files=not hook_only, source=known)
     done = init(Path.cwd(), wishes, lambda name: force or _ask(name))
-    following = () if hook_only else (*_missing(), *_NEXT)
+    following = () if hook_only else (*_missing(), *_NEXT, *_ci(found))
     if top_folder(Path.cwd()) is None:
         following = (_NO_REPOSITORY, *following)
     return emit(_document(done, following), Format.TEXT)
 
 
+def _ci(found: Source | str) -> tuple[str, ...]:
+    """Return what CI needs: settings on GitHub, or first of all a commit to install."""
+    if isinstance(found, Source):
+        return _NEXT_CI
+    cure = f"name a commit: bandwatch init --source {EXPECTED}"
+    return (f"no workflow was written: CI cannot install this Bandwatch, for {found}; {cure}",)
+
+
 def _missing() -> tuple[str, ...]:
     """Return what has to be installed here before anything can be measured."""
     absent = [name for name in _MEASURING if installed(name) is None]
-    return (f"first, for {', '.join(absent)}: {install_command('measure')}",) if absent else ()
+    return (
+        (f"first, for {', '.join(absent)}: {install_command('measure', names=absent)}",)
+        if absent
+        else ()
+    )
 
 
 def _main_branch(root: Path) -> str:

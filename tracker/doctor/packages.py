@@ -1,11 +1,12 @@
 """Which packages are there, in which version, and how to get those that are not."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 
 from tracker.doctor.finding import Finding, Level
 from tracker.last_words import telling_line
@@ -87,10 +88,30 @@ def check_packages(
     return tuple(_check(package, gpu=gpu, cuda=cuda, look=look) for package in PACKAGES)
 
 
-def install_command(extra: str, cuda: str | None = None) -> str:
-    """Return the command that installs an extra, for the CUDA version that the driver supports."""
-    name = "gpu12" if extra == "gpu" and cuda and cuda.startswith("12.") else extra
-    return f"{sys.executable} -m pip install 'bandwatch[{name}]'"
+def install_command(extra: str, cuda: str | None = None, names: Collection[str] = ()) -> str:
+    """Return the command that installs what an extra brings, or of that only `names`.
+
+    For the CUDA version that the driver supports. The packages are named themselves: Bandwatch is
+    on no index, so its own name with an extra would install nothing, or somebody else's package.
+    """
+    wanted = "gpu12" if extra == "gpu" and cuda and cuda.startswith("12.") else extra
+    brought = [text for text in _brought(wanted) if not names or _name(text) in names]
+    shown = " ".join(f"'{text}'" for text in brought or list(names)[:1])
+    return f"{sys.executable} -m pip install {shown}"
+
+
+def _brought(extra: str) -> list[str]:
+    """Return the requirements of an extra, without its marker."""
+    try:
+        lines = requires("bandwatch") or []
+    except PackageNotFoundError:
+        lines = []
+    parts = [line.partition(";") for line in lines]
+    return [text.strip() for text, _, marker in parts if marker.strip() == f"extra == '{extra}'"]
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
 
 def _check(
@@ -104,5 +125,5 @@ def _check(
     if package.gpu_only and not gpu:
         return Finding(AREA, package.names[0], Level.INFO, f"{missing} on a GPU")
     level = Level.FAIL if package.required else Level.WARN if package.gpu_only else Level.INFO
-    fix = install_command(package.extra, cuda)
+    fix = install_command(package.extra, cuda, package.names)
     return Finding(AREA, package.names[0], level, missing, fix)

@@ -293,8 +293,8 @@ def _advice(said: str, python: str) -> str:
         return ""
     if "--bandwatch-" in said:
         return (
-            f"no plugin that {python} loads here has this option: install bandwatch[measure] for "
-            "it (bandwatch doctor); "
+            f"no plugin that {python} loads here has this option: install Bandwatch and its extra "
+            "`measure` for it (bandwatch doctor); "
         )
     return (
         "correct addopts of pytest or arguments of [tool.bandwatch.ci], or install the plugin "

@@ -4,13 +4,13 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
 from tracker.config import PROJECT_FILE, read_tools
 from tracker.errors import ConfigError, GitError
 from tracker.loop.repository import Repository
+from tracker.loop.source import Source
 
 WORKFLOW = ".github/workflows/bandwatch.yml"
 EXAMPLE = "perf/test_example.py"
@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     EXTENDED = "extended"
     THERE = "already there"
     KEPT = "kept yours"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,15 @@ class Done:
 class Wishes:
     """What to write: labels of the runner, the branch whose history is kept, whether a hook.
 
-    `files` false writes nothing but the hook.
+    `files` false writes nothing but the hook. Without a `source` there is no workflow: what it
+    would install on a GPU host is not known.
     """
 
     labels: str = LABELS
     branch: str = "main"
     hook: bool = False
     files: bool = True
+    source: Source | None = None
 
 
 # Asked before a file that differs is replaced; gets its path.
@@ -88,28 +91,41 @@ def _files(root: Path, wishes: Wishes, ask: Ask) -> list[Done]:
     return [
         _settings(root / PROJECT_FILE),
         _ignored(root / IGNORE),
-        _file(root, WORKFLOW, workflow(wishes), ask),
+        _workflow(root, wishes, ask),
         _file(root, EXAMPLE, _template("example.py.template"), ask),
     ]
 
 
-def workflow(wishes: Wishes) -> str:
-    """Return the workflow for these wishes."""
+def _workflow(root: Path, wishes: Wishes, ask: Ask) -> Done:
+    if wishes.source is None:
+        return Done(WORKFLOW, Outcome.LEFT_OUT)
+    return _file(root, WORKFLOW, workflow(wishes, wishes.source, _own_packages(root)), ask)
+
+
+def workflow(wishes: Wishes, source: Source, own: str = "") -> str:
+    """Return the workflow for these wishes; `own` are pip's arguments for the project itself."""
     text = _template("workflow.yml")
     # In quotes: YAML takes some names for numbers or truth values.
     labels = ", ".join(f'"{label.strip()}"' for label in wishes.labels.split(","))
-    filled = {"@LABELS@": labels, "@BRANCH@": wishes.branch, "@VERSION@": own_version()}
+    filled = {
+        "@LABELS@": labels,
+        "@BRANCH@": wishes.branch,
+        "@MEASURING@": source.requirement("gpu", "postgres"),
+        "@JUDGING@": source.requirement(),
+        "@OWN@": f" {own}" if own else "",
+    }
     for mark, value in filled.items():
         text = text.replace(mark, value)
     return text
 
 
-def own_version() -> str:
-    """Return the version of this distribution."""
-    try:
-        return version("bandwatch")
-    except PackageNotFoundError:
-        return "0"
+def _own_packages(root: Path) -> str:
+    """Return what installs the project, else its requirements; "" where it has neither."""
+    project = root / PROJECT_FILE
+    content = tomllib.loads(project.read_text("utf-8")) if project.exists() else {}
+    if not content.keys().isdisjoint({"project", "build-system"}) or (root / "setup.py").exists():
+        return "."
+    return "--requirement requirements.txt" if (root / "requirements.txt").exists() else ""
 
 
 def _template(name: str) -> str:

@@ -104,7 +104,7 @@ def _postgresql(url: URL, *, read_only: bool) -> Engine:
     except (ImportError, NoSuchModuleError) as error:
         raise StoreError(
             f"cannot open the store {shown(url)}: the driver psycopg is missing; "
-            "install it: pip install 'bandwatch[postgres]'"
+            "install it: pip install 'psycopg[binary]>=3.2'"
         ) from error
 
     @event.listens_for(engine, "begin")

@@ -207,7 +207,7 @@ class Cluster:
 @contextlib.contextmanager
 def running() -> Iterator[Cluster]:
     """A server for tests; skips where the client or the server's programs are missing."""
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'bandwatch[postgres]'")
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'psycopg[binary]>=3.2'")
     try:
         server = Cluster()
     except MissingError as error:

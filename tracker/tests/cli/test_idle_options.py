@@ -18,6 +18,7 @@ IDLE = {
     f"evaluate --synthetic {STORE}": "--store has no effect: --synthetic reads no store",
     "init --hook-only --labels gpu": "--labels has no effect: --hook-only writes no workflow",
     "init --hook-only --branch dev": "--branch has no effect: --hook-only writes no workflow",
+    "init --hook-only --source x@y": "--source has no effect: --hook-only writes no workflow",
     "list --cases --branch main": "--branch has no effect: --cases shows all cases",
     "list --cases --limit 3": "--limit has no effect: --cases shows all cases",
     "notify --feed f.xml --dry-run": "--dry-run has no effect: --feed sends nothing",

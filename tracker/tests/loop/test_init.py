@@ -1,6 +1,7 @@
 """What `bandwatch init` writes: valid, safe, and never over somebody's own file."""
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -11,10 +12,20 @@ import pytest
 from ruamel.yaml import YAML
 
 from tracker.loop.init import EXAMPLE, WORKFLOW, Outcome, Wishes, init, workflow
+from tracker.loop.source import Source
 from tracker.tests.loop import fake
 from tracker.tests.loop.conftest import Command
 from tracker.tests.test_workflows import ROOT, bandwatch_commands, reported_outputs, tool, zizmor
 from tracker.tests.workflow_rules import Repository, check
+
+SOURCE = Source("https://git.example.org/acme/bandwatch", "0123456789" * 4)
+PINNED = f"git+{SOURCE.url}@{SOURCE.commit}"
+WISHES = Wishes(source=SOURCE)
+
+
+@pytest.fixture(autouse=True)
+def came_from_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracker.cli.init.known_source", lambda: SOURCE)
 
 
 @pytest.fixture
@@ -36,7 +47,7 @@ def test_what_is_missing_for_measuring_is_told_with_the_command(
     monkeypatch.setattr("tracker.cli.init.installed", lambda name: None if name in lacks else "1")
     told = " ".join(bandwatch("init").out.split())
     assert "first, for pytest-benchmark, torch:" in told
-    assert "pip install 'bandwatch[measure]'" in told
+    assert "-m pip install 'pytest-benchmark>=5.1' 'torch>=2.6'" in told
     assert "first, for" not in bandwatch("init", "--hook-only").out
 
 
@@ -70,7 +81,7 @@ def test_files_of_theirs_are_kept_and_settings_are_added_to(project: Path) -> No
     (project / EXAMPLE).write_text("# precious\n")
     (project / "pyproject.toml").write_text('[project]\nname = "theirs"\nversion = "1"\n')
     (project / ".gitignore").write_text("build/")
-    done = {item.path: item.outcome for item in init(project, Wishes(), no)}
+    done = {item.path: item.outcome for item in init(project, WISHES, no)}
     assert done[EXAMPLE] is Outcome.KEPT
     assert (project / EXAMPLE).read_text() == "# precious\n"
     assert done["pyproject.toml"] is Outcome.EXTENDED
@@ -83,7 +94,7 @@ def test_files_of_theirs_keep_every_byte_and_their_line_ends(project: Path) -> N
     before = b'[project]\r\nname = "theirs"\r\n# no line end'
     (project / "pyproject.toml").write_bytes(before)
     (project / ".gitignore").write_bytes(b"build/\r\n\r\n")
-    init(project, Wishes(), no)
+    init(project, WISHES, no)
     after = (project / "pyproject.toml").read_bytes()
     assert after.startswith(before + b"\r\n\r\n[tool.bandwatch]\r\n")
     assert after.count(b"\n") == after.count(b"\r\n")
@@ -93,7 +104,7 @@ def test_files_of_theirs_keep_every_byte_and_their_line_ends(project: Path) -> N
 def test_a_link_of_theirs_is_not_written_through(project: Path) -> None:
     (project / "perf").mkdir()
     (project / EXAMPLE).symlink_to(project.parent / "elsewhere.py")
-    done = {item.path: item.outcome for item in init(project, Wishes(), no)}
+    done = {item.path: item.outcome for item in init(project, WISHES, no)}
     assert done[EXAMPLE] is Outcome.KEPT
     assert not (project.parent / "elsewhere.py").exists()
 
@@ -155,7 +166,7 @@ def test_a_file_is_replaced_when_they_say_so(project: Path) -> None:
         asked.append(name)
         return True
 
-    init(project, Wishes(), yes)
+    init(project, WISHES, yes)
     assert asked == [EXAMPLE]
     assert "gpu_benchmark" in (project / EXAMPLE).read_text()
 
@@ -177,7 +188,7 @@ def test_values_that_could_break_out_of_the_workflow_are_refused(
 
 
 def test_names_that_yaml_takes_for_something_else_stay_names() -> None:
-    found = YAML(typ="safe").load(workflow(Wishes("gpu, 1.0, on ,true", branch="2.10")))
+    found = YAML(typ="safe").load(workflow(Wishes("gpu, 1.0, on ,true", branch="2.10"), SOURCE))
     assert found["on"]["push"]["branches"] == ["2.10", "pull-request/[0-9]+"]
     assert found["jobs"]["bench"]["runs-on"] == ["gpu", "1.0", "on", "true"]
 
@@ -197,7 +208,7 @@ def test_the_history_kept_is_that_of_the_main_branch(project: Path, bandwatch: C
 
 def written(project: Path) -> Repository:
     """Return what a repository looks like to the workflow checks after `init`."""
-    init(project, Wishes(), no)
+    init(project, WISHES, no)
     (project / ".github/actionlint.yaml").write_text("self-hosted-runner:\n  labels: [gpu]\n")
     (project / "docs").mkdir()
     (project / "docs/self-hosted-runner.md").write_text("`BANDWATCH_STORE`")
@@ -225,10 +236,74 @@ def test_a_fault_in_the_workflow_would_be_found(project: Path) -> None:
 
 def test_the_workflow_pins_what_ours_pins(project: Path) -> None:
     ours = "".join(p.read_text() for p in (ROOT / ".github/workflows").glob("*.yml"))
-    theirs = workflow(Wishes())
+    theirs = workflow(WISHES, SOURCE)
     pins = [line.partition("uses: ")[2] for line in theirs.splitlines() if "uses: " in line]
     assert pins
     assert [pin for pin in pins if pin not in ours] == []
+
+
+def installed(text: str) -> list[str]:
+    """Return what the workflow gives to pip, for measuring and for judging."""
+    return re.findall(r"pip install --quiet (.*)", text)
+
+
+@pytest.mark.parametrize(
+    ("files", "own"),
+    [
+        ({}, ""),
+        ({"pyproject.toml": "[tool.black]\n"}, ""),
+        ({"pyproject.toml": '[project]\nname = "theirs"\nversion = "1"\n'}, " ."),
+        ({"pyproject.toml": '[build-system]\nrequires = ["flit"]\n'}, " ."),
+        ({"setup.py": ""}, " ."),
+        ({"requirements.txt": "einops\n"}, " --requirement requirements.txt"),
+    ],
+)
+def test_the_workflow_installs_one_commit_the_driver_of_its_store_and_the_project_itself(
+    project: Path, files: dict[str, str], own: str
+) -> None:
+    for name, text in files.items():
+        (project / name).write_text(text)
+    init(project, WISHES, no)
+    assert installed((project / WORKFLOW).read_text()) == [
+        f'"bandwatch[gpu,postgres] @ {PINNED}"{own}',
+        f'"bandwatch @ {PINNED}"',
+    ]
+
+
+def test_a_source_is_asked_for_where_it_is_not_known(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.init.known_source", lambda: "nobody knows")
+    answer = bandwatch("init")
+    told = " ".join(answer.out.split())
+    assert answer.code == 0
+    assert "3 of 4 files" in told
+    assert "no workflow was written: CI cannot install this Bandwatch, for nobody knows" in told
+    assert "bandwatch init --source https://" in told
+    assert not (project / WORKFLOW).exists()
+    assert "1 of 4 files" in bandwatch("init", "--source", PINNED).out
+    assert PINNED in (project / WORKFLOW).read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bandwatch",
+        SOURCE.url,
+        f"{SOURCE.url}@main",
+        f"{SOURCE.url}@{SOURCE.commit[:12]}",
+        f"http://git.example.org/acme/bandwatch@{SOURCE.commit}",
+        f"https://token@git.example.org/acme/bandwatch@{SOURCE.commit}",
+        f'https://git.example.org/a"; evil; "@{SOURCE.commit}',
+    ],
+)
+def test_a_source_that_is_not_pinned_or_not_safe_is_refused(
+    project: Path, bandwatch: Command, text: str
+) -> None:
+    answer = bandwatch("init", "--source", text)
+    assert answer.code == 2
+    assert "expected https://HOST/OWNER/bandwatch@COMMIT" in answer.err
+    assert not (project / WORKFLOW).exists()
 
 
 def push(root: Path) -> subprocess.CompletedProcess[str]:

@@ -47,7 +47,7 @@ def test_each_command_tells_of_a_plugin_that_is_not_there(
     assert answer.code != 0
     assert "cannot start pytest" in told
     assert "unrecognized arguments: --bandwatch-timing" in told
-    assert "install bandwatch[measure] for" in told
+    assert "install Bandwatch and its extra `measure` for it" in told
 
 
 @pytest.mark.usefixtures("no_ci")
