@@ -32,7 +32,8 @@ class Verdict:
     smallest loss that this comparison would have shown. `more_runs` of head would decide it.
     `since` is the first commit of a change that began before head; `waived` says who lets the case
     pass, whatever the verdict. `worth_repeating`: not suspicious enough to tell, and one more fresh
-    process would make it surer.
+    process would make it surer. `wrong`: head computed something wrong or its test failed, which is
+    no matter of speed.
     """
 
     case: Case
@@ -51,6 +52,7 @@ class Verdict:
     worth_repeating: bool = False
     since: str | None = None
     waived: str = ""
+    wrong: bool = False
 
     def has(self, code: ReasonCode) -> bool:
         """Return whether the code is among the reasons."""
@@ -58,7 +60,12 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code that this verdict alone leads to; what was waived fails nothing."""
+        """The exit code that this verdict alone leads to; what was waived fails nothing.
+
+        A wrong result fails as a regression does: as undecided it would look like noise.
+        """
+        if self.wrong:
+            return ExitCode.REGRESSION
         if self.waived:
             return ExitCode.OK
         if self.kind is VerdictKind.REGRESSION:
@@ -69,7 +76,7 @@ class Verdict:
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> ExitCode:
-    """Return the exit code of a suite: regression before unfit before undecided before ok.
+    """Return the exit code of a suite: regression or wrong before unfit before undecided before ok.
 
     No verdict at all is undecided: nothing was measured. A case without a baseline is no error.
     """
@@ -95,7 +102,17 @@ def judge(
     if base is None:
         flawed = flaws(head, "head", policy.min_measurements)
         found = (*flawed, _no_baseline(head, fit=not flawed))
-        return Verdict(head.result.case, VerdictKind.UNDECIDED, found)
+        verdict = Verdict(head.result.case, VerdictKind.UNDECIDED, found)
+    else:
+        verdict = _compared(base, head, policy, quietness)
+    wrong = any(run.status in _WRONG for run in head.runs)
+    return replace(verdict, wrong=True) if wrong else verdict
+
+
+_WRONG = frozenset({Status.INCORRECT, Status.ERROR})
+
+
+def _compared(base: Side, head: Side, policy: Policy, quietness: float) -> Verdict:
     b, h = base.result.case, head.result.case
     if b != h and b.fingerprint != h.fingerprint:
         raise ValueError(
@@ -128,7 +145,8 @@ def _vanished(base: Side | None) -> Verdict:
         VerdictKind.UNDECIDED,
         (Reason(ReasonCode.VANISHED, message),),
         baseline_rule=base.rule,
-        what_would_decide="run the whole suite, or remove the case on purpose",
+        what_would_decide="run the whole suite; where the case was removed on purpose, say so: "
+        "bandwatch triage waive PATTERN --until DATE --note TEXT",
     )
 
 

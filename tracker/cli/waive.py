@@ -10,6 +10,7 @@ from tracker.cli.options import report_command
 from tracker.config import Config
 from tracker.errors import NotFoundError
 from tracker.forgiven import has_ended
+from tracker.queries import series_list
 from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 from tracker.store import Store
@@ -49,10 +50,11 @@ def waive(
     form: Format,
     config: Config,
 ) -> Document:
-    """Let the cases whose label fits PATTERN pass the gate, whatever their verdict.
+    """Let the cases whose label fits PATTERN pass the gate, however slow but never if wrong.
 
     The verdict is still told, with who waived it until when and why. In PATTERN * stands for any
-    text.
+    text; `bandwatch list --cases` shows the labels. So a case passes too that was removed on
+    purpose and that the gate misses.
 
     Example: bandwatch triage waive "relu/*" --until 2027-01-31 --note "driver bug 4711"
     """
@@ -60,8 +62,23 @@ def waive(
     who, why = who_and_why(author, note)
     entry = Waiver(pattern, who, why, end_of_day(until), gpu)
     with Store.open(config.store.url) as store:
+        fitting = _fitting(store, entry)
         add_waiver(store, entry)
-    return _document([entry], f"waived until {until:%Y-%m-%d}, by {who}")
+    cases = "1 case" if fitting == 1 else f"{fitting} cases"
+    return _document([entry], f"{cases} waived until {until:%Y-%m-%d}, by {who}")
+
+
+def _fitting(store: Store, entry: Waiver) -> int:
+    """Return how many cases a waiver lets pass. Raises NotFoundError for one that fits none."""
+    known = series_list(store)
+    fitting = {seen.case_key for seen in known if entry.covers(seen.case.label, seen.gpu_model)}
+    if not fitting:
+        where = f" on {entry.gpu_model}" if entry.gpu_model else ""
+        raise NotFoundError(
+            f"cannot waive {entry.pattern!r}: no recorded case{where} has a label that fits; "
+            "bandwatch list --cases shows the labels"
+        )
+    return len(fitting)
 
 
 @click.command("revoke", short_help="End a waiver before its day.")

@@ -68,7 +68,9 @@ class Waiver:
 
     def covers(self, label: str, gpu_model: str) -> bool:
         """Return whether a case on a GPU model is meant."""
-        return fnmatchcase(label, self.pattern) and self.gpu_model in {None, gpu_model}
+        # Labels have their shape in brackets, which are no set of characters here.
+        pattern = self.pattern.replace("[", "[[]")
+        return fnmatchcase(label, pattern) and self.gpu_model in {None, gpu_model}
 
 
 def add_triage(store: Store, entry: Triage) -> None:

@@ -219,4 +219,20 @@ def test_a_waiver_without_an_end_or_a_reason_is_refused(bandwatch: Command) -> N
     assert "without a reason" in silent.err
 
 
+@pytest.mark.usefixtures("history")
+def test_a_waiver_that_fits_no_recorded_case_is_refused(bandwatch: Command, history: Path) -> None:
+    label = make_case("mul").label
+    assert "[" in label
+    said = ("--author", "Ada", "--note", "removed", "--until", DAY)
+    for arguments in (("rellu/*",), (f"{label[:-1]}",), (label, "--gpu", "NVIDIA none")):
+        answer = bandwatch("triage", "waive", *arguments, *said)
+        assert answer.code == 2
+        assert answer.err.count("\n") == 1
+        assert f"cannot waive {arguments[0]!r}: no recorded case" in answer.err
+    # A label as it is printed fits itself, brackets included.
+    assert "1 case waived until" in bandwatch("triage", "waive", label, *said).out
+    with Store.open(str(history / "runs.db")) as store:
+        assert [entry.pattern for entry in waiver_log(store)] == [label]
+
+
 DAY = "2099-01-31"
