@@ -38,7 +38,12 @@ class Forgiven:
         return cls(active_waivers(store, moment.isoformat()), accepted)
 
     def apply(self, verdict: Verdict, gpu_model: str, sha: str | None) -> Verdict:
-        """Return the verdict on a run of `sha`, with who lets it pass and why, if anybody does."""
+        """Return the verdict on a run of `sha`, with who lets it pass and why, if anybody does.
+
+        What is wrong is never let pass: a waiver is for speed.
+        """
+        if verdict.wrong:
+            return verdict
         said = self._said(verdict.case, gpu_model, (verdict.since, sha))
         return replace(verdict, waived=said) if said else verdict
 

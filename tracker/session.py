@@ -160,7 +160,7 @@ class Session:
         hesitant = code is ExitCode.UNDECIDED and not any(
             verdict.has(ReasonCode.VANISHED) for gate in gates for verdict in gate.verdicts
         )
-        if hesitant and not any(item.failed for gate in gates for item in gate.judged):
+        if hesitant:
             lines = (*lines, "undecided fails no test: pytest exits 0, `bandwatch check` exits 3")
         return Ending(documents, code, lines, hesitant)
 

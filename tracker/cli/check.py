@@ -30,8 +30,8 @@ def command(
 
     RUN is a run id, a commit or the beginning of either; by default the newest run of the suite,
     with what measured its cases again: a study's run, for one, is judged where it is named. The
-    exit code is 0 for no regression, 1 for a regression, 3 for undecided, 4 for an unfit
-    environment.
+    exit code is 0 for no regression, 1 for a regression or a wrong result, 3 for undecided, 4 for
+    an unfit environment.
 
     Example: bandwatch check --format markdown
     """

@@ -51,15 +51,12 @@ class Judged:
     remarks: tuple[str, ...] = ()
 
     @property
-    def failed(self) -> bool:
-        """The result is wrong, or its test failed: it has no time to judge."""
-        return self.result is not None and self.result.status in _WRONG
-
-    @property
     def outcome(self) -> str:
         """The verdict's kind, or `incorrect`, `error`, `no baseline` where that says more."""
         if self.result is not None and self.result.status in _WRONG:
             return _WRONG[self.result.status]
+        if self.verdict.wrong:  # a repeat is
+            return "error" if self.verdict.has(ReasonCode.ERROR) else "incorrect"
         if self.verdict.has(ReasonCode.NO_BASELINE):
             return NO_BASELINE
         return self.verdict.kind.value

@@ -5,7 +5,7 @@ from datetime import date
 
 from tracker.errors import ExitCode
 from tracker.gate import Gate, judge_run
-from tracker.model import Run, VerdictKind
+from tracker.model import Correctness, Run, Status, VerdictKind
 from tracker.queries import find_run
 from tracker.store import Store
 from tracker.store.people import (
@@ -16,7 +16,7 @@ from tracker.store.people import (
     add_triage,
     add_waiver,
 )
-from tracker.tests.factory import H200, sha
+from tracker.tests.factory import H200, make_result, sha
 from tracker.tests.test_gate import RELU, TODAY, measured, only, record
 from tracker.thresholds import Override, Thresholds
 
@@ -43,6 +43,23 @@ def test_a_waived_loss_is_told_and_fails_nothing_until_the_waiver_ends(store: St
     assert gate.code is ExitCode.OK
     assert gate.judged[0].remarks == ("waived by Ada until 2026-12-31: driver bug",)
     assert on(store, slow, date(2027, 1, 1)).code is ExitCode.REGRESSION
+
+
+def test_a_waiver_is_for_speed_and_excuses_no_wrong_result(store: Store) -> None:
+    wrong = make_result(
+        RELU,
+        [],
+        status=Status.INCORRECT,
+        correctness=Correctness(checked=True, passed=False),
+        reasons={"measurements_s": "wrong"},
+    )
+    head = measured(2, results=(wrong,))
+    record(store, measured(1), head)
+    add_waiver(store, WAIVED)
+    gate = on(store, head, YEAR_END)
+    assert gate.judged[0].outcome == "incorrect"
+    assert gate.judged[0].remarks == ()
+    assert gate.code is ExitCode.REGRESSION
 
 
 def test_a_revoked_waiver_and_one_for_others_let_nothing_pass(store: Store) -> None:

@@ -231,8 +231,24 @@ def test_results_over_peak_are_undecided_with_and_without_the_status() -> None:
 @pytest.mark.parametrize(
     ("status", "code"), [(Status.INCORRECT, ReasonCode.INCORRECT), (Status.ERROR, ReasonCode.ERROR)]
 )
-def test_a_result_that_failed_is_undecided(status: Any, code: Any) -> None:
-    check_undecided(judge(make_side(), make_side(times=(), status=status)), code)
+def test_a_wrong_head_fails_like_a_regression_and_a_wrong_base_is_undecided(
+    status: Any, code: Any
+) -> None:
+    wrong = make_side(times=(), status=status)
+    for base in (make_side(), wrong, None):
+        check_undecided(judge(base, wrong), code, ExitCode.REGRESSION)
+    check_undecided(judge(wrong, make_side()), code, ExitCode.UNDECIDED)
+
+
+def test_a_repeat_that_is_wrong_makes_head_wrong() -> None:
+    wrong = make_side(times=(), status=Status.INCORRECT).result
+    verdict = judge(make_side(), make_side(seed=1, repeats=(wrong,)))
+    check_undecided(verdict, ReasonCode.INCORRECT, ExitCode.REGRESSION)
+
+
+def test_no_waiver_lets_a_wrong_result_pass() -> None:
+    verdict = judge(make_side(), make_side(times=(), status=Status.INCORRECT))
+    assert replace(verdict, waived="waived by A. Person").exit_code is ExitCode.REGRESSION
 
 
 def test_the_same_machine_code_is_named_and_points_to_the_environment() -> None:
