@@ -29,7 +29,7 @@ from tracker.loop.ci_report import (
     write_summary,
 )
 from tracker.loop.durations import Duration
-from tracker.loop.judging import judge_session
+from tracker.loop.judging import Judgement, judge_session
 from tracker.loop.lock import held
 from tracker.loop.session import Session
 from tracker.loop.settings import read_loop_settings
@@ -61,6 +61,11 @@ _OUT = "ci"
     "--allow-undecided",
     is_flag=True,
     help="Exit with 0 where everything was measured and undecided is the worst of it.",
+)
+@click.option(
+    "--allow-vanished",
+    is_flag=True,
+    help="Let cases pass that this run lacks, for they were removed on purpose.",
 )
 @click.option(
     "--repeats",
@@ -111,6 +116,7 @@ def command(
     record: bool,
     gpu: bool,
     allow_undecided: bool,
+    allow_vanished: bool,
     repeats: int,
     lock: str | None,
     lock_timeout: float,
@@ -146,7 +152,10 @@ def command(
         )
         holding = partial(held, Path(lock), lock_timeout) if lock is not None else nullcontext
         session = _measured(plan, config, folder, holding, partial(_unfit, gpu=gpu))
-    return _report(session, config, folder, Format(form), strict=not allow_undecided)
+    found = judge_session(session, config.thresholds, datetime.now(UTC).date())
+    if allow_vanished:
+        found = found.without_vanished()
+    return _report(session, found, config, folder, Format(form), strict=not allow_undecided)
 
 
 def _refuse_idle(*, measures: bool, turns: bool, locks: bool, record: bool) -> None:
@@ -220,8 +229,9 @@ def _unfit(*, gpu: bool) -> str | None:
     return "; ".join(failed) or "no device"
 
 
-def _report(session: Session, config: Config, folder: Path, form: Format, *, strict: bool) -> int:
-    found = judge_session(session, config.thresholds, datetime.now(UTC).date())
+def _report(
+    session: Session, found: Judgement, config: Config, folder: Path, form: Format, *, strict: bool
+) -> int:
     document = partial(session_document, session, found, strict=strict)
     full, short = document(limit=None), document(limit=COMMENT_LIMIT)
     page = read_loop_settings(config.root).page

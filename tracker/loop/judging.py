@@ -51,7 +51,23 @@ class Judgement:
     def hesitant(self) -> bool:
         """Everything was measured, and undecided is the worst that was found."""
         undecided = bool(self.judged) and self.code is ExitCode.UNDECIDED and not self.broken
-        return undecided and not any(item.verdict.has(ReasonCode.VANISHED) for item in self.judged)
+        return undecided and not any(map(_missed, self.judged))
+
+    def without_vanished(self) -> "Judgement":
+        """Return the same with every case that vanished let pass, which its verdict tells."""
+        return replace(self, judged=tuple(map(_let_pass, self.judged)))
+
+
+def _let_pass(item: Judged) -> Judged:
+    if not _missed(item):
+        return item
+    told = "let pass by --allow-vanished: said to be removed on purpose"
+    verdict = replace(item.verdict, waived=told, what_would_decide="")
+    return replace(item, verdict=verdict, remarks=(*item.remarks, told))
+
+
+def _missed(item: Judged) -> bool:
+    return item.verdict.has(ReasonCode.VANISHED) and not item.verdict.waived
 
 
 def judge_session(session: Session, thresholds: Thresholds, today: date) -> Judgement:

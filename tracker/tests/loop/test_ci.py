@@ -190,6 +190,28 @@ def test_what_could_not_be_decided_fails_nothing_where_that_is_allowed(
     assert "bandwatch triage waive PATTERN --until DATE --note TEXT" in " ".join(answer.out.split())
 
 
+@pytest.mark.usefixtures("baseline")
+def test_a_case_that_vanished_passes_where_a_maintainer_says_so(
+    no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    no_processes.cases = {project.ADD: no_processes.cases[project.ADD]}
+    assert bandwatch("ci", "--repeats", "0").code == 3
+    answer = bandwatch("ci", "--repeats", "0", "--allow-vanished")
+    assert answer.code == 0
+    assert "let pass by --allow-vanished" in answer.out
+    assert outcomes()["relu"] == "undecided"
+
+
+def test_what_was_let_pass_does_not_make_doubts_about_others_fail(
+    baseline: Path, no_processes: FakeMeasure, bandwatch: Command
+) -> None:
+    (baseline / fake.SPEEDS).write_text(json.dumps({"relu": 1.0, "add": 1.03}))
+    no_processes.cases = {project.ADD: no_processes.cases[project.ADD]}
+    asked = ("ci", "--repeats", "0", "--allow-vanished")
+    assert bandwatch(*asked).code == 3
+    assert bandwatch(*asked, "--allow-undecided").code == 0
+
+
 def test_uncommitted_changes_are_judged_against_the_commit_below(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:

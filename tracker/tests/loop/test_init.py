@@ -270,6 +270,13 @@ def test_the_workflow_installs_one_commit_the_driver_of_its_store_and_the_projec
     ]
 
 
+def test_only_a_label_lets_a_pull_request_miss_cases() -> None:
+    steps = YAML(typ="safe").load(workflow(WISHES, SOURCE))["jobs"]["judge"]["steps"]
+    (judging,) = [step for step in steps if step["name"] == "Judge and report"]
+    labels = "contains(github.event.pull_request.labels.*.name, 'cases-removed')"
+    assert judging["env"]["ARGUMENTS"] == f"${{{{ {labels} && '--allow-vanished' || '' }}}}"
+
+
 def test_a_source_is_asked_for_where_it_is_not_known(
     project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
