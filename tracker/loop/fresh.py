@@ -24,6 +24,7 @@ from tracker.loop.journal import USAGE, Journal, cut_half_line, read_journal
 from tracker.loop.processes import Running
 from tracker.loop.repository import outside_hooks
 from tracker.loop.settings import LoopSettings
+from tracker.loop.strays import TREES, StrayError, prepare, refuse_strays
 from tracker.loop.worktrees import BuildError
 from tracker.record import Envelope
 
@@ -152,8 +153,8 @@ class PytestMeasure:
 
     def _run(self, job: Job, done: frozenset[str], *, waits: bool) -> Running:
         folder, task, journal = job
-        environment = self._environment(folder, journal)
         journal.parent.mkdir(parents=True, exist_ok=True)
+        environment = self._environment(folder, journal)
         cut_half_line(journal)
         lists = (
             ("WANTED", task.tests),
@@ -196,10 +197,13 @@ class PytestMeasure:
 
     def _environment(self, folder: Path, journal: Path) -> dict[str, str]:
         environment = outside_hooks(dict(os.environ))
+        order = journal.with_suffix(".trees.json").resolve()
         # The checkout first: its own packages, whatever is installed.
-        path = [str(INSIDE), str(folder), environment.get("PYTHONPATH", "")]
+        places = map(str, prepare(folder, order))
+        path = [str(INSIDE), *places, environment.get("PYTHONPATH", "")]
         environment |= {
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            TREES: str(order),
             "BANDWATCH_JOURNAL": str(journal.resolve()),
             "BANDWATCH_PARENT": str(os.getpid()),
             # Whatever the suite records by itself goes nowhere.
@@ -241,9 +245,17 @@ class Fresh:
                 self.running.let_go()
             code, self.running = self.running.wait(), None
         found = read_journal(self.job.journal)
+        self._refuse_strays(found)
         _refuse_broken(found, code, self.job, self.step.settings.python)
         self.step.imports.update(dict.fromkeys(found.imported))
         return _measured(found)
+
+    def _refuse_strays(self, found: Journal) -> None:
+        try:
+            refuse_strays(found, self.job.folder, INSIDE, self.step.settings.build)
+        except StrayError:
+            self.job.journal.unlink()  # nothing of it is to be found by the next call
+            raise
 
 
 def _missing_plugins(folder: Path) -> list[str]:

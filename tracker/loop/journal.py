@@ -38,7 +38,8 @@ class Journal:
     """The lines by kind; of several processes the last counts, with the tests that others ended.
 
     `stopped` is why the session ended itself, `finished` its exit status. `imported` are the
-    modules that were imported only while the tests ran.
+    modules that were imported only while the tests ran, `origins` the files of those of another
+    checkout, `looked_in` the folders that they may have been found in.
     """
 
     phases: list[Phase] = field(default_factory=list)
@@ -48,6 +49,8 @@ class Journal:
     stopped: tuple[str, int | None] | None = None
     finished: int | None = None
     imported: tuple[str, ...] = ()
+    origins: dict[str, str] = field(default_factory=dict)
+    looked_in: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -115,6 +118,9 @@ def read_journal(path: Path) -> Journal:
             journal.finished = line["exit"]
         elif kind == "imported":
             journal.imported = tuple(line["names"])
+        elif kind == "origins":
+            journal.origins |= line["files"]
+            journal.looked_in = tuple(line["path"])
     return journal
 
 

@@ -12,6 +12,10 @@ Where it is given a descriptor too, the process waits there for its turn when ev
 and collected, before anything runs: it writes a byte, then sleeps until it reads one. What earlier
 processes imported while their tests ran it imports before that, so that nobody waits for it. Nobody
 waits for the interpreter to take its modules apart either: the process leaves when all is done.
+
+A worktree's own code is found on the path. The import hooks of editable installs, some of which
+come first, would give the code of another checkout for it: they are asked last. What was imported
+from another checkout all the same is told after the collection and again at the end.
 """
 
 # ruff: noqa: INP001 - its folder is put on the path; it is in no package.
@@ -37,11 +41,22 @@ DONE = "BANDWATCH_DONE"
 TURN = "BANDWATCH_TURN"
 IMPORTS = "BANDWATCH_IMPORTS"
 PARENT = "BANDWATCH_PARENT"
+TREES = "BANDWATCH_TREES"
 _UNCALLED = 70
 _TOLD = 4_000
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # A test that measures asks for one of these; the suite's other tests are not for here.
 _MEASURING = frozenset({"gpu_benchmark", "benchmark"})
+
+
+def _read_trees() -> dict[str, Any]:
+    path = os.environ.get(TREES)
+    return json.loads(Path(path).read_text("utf-8")) if path else {}
+
+
+_TREES = _read_trees()
+if _TREES.get("side"):  # now, before any plugin or conftest of theirs is imported
+    sys.meta_path.sort(key=lambda finder: "editable" in str(getattr(finder, "__module__", "")))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -157,11 +172,18 @@ class _Inside:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Tell what was imported only when the tests ran: the next process does so in good time."""
         before = set(sys.modules)
+        self._tell_origins()
         found = yield
+        self._tell_origins()
         late = [name for name in list(sys.modules) if name not in before]
         outside = [name for name in late if _installed(name, session.config.rootpath)]
         self._write(kind="imported", names=outside)
         return found
+
+    def _tell_origins(self) -> None:
+        """Tell which modules are of another checkout, or of a copy that was installed of one."""
+        if found := _elsewhere(_TREES):
+            self._write(kind="origins", files=found, path=sys.path)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Tell that the session came to its end."""
@@ -222,6 +244,30 @@ def _installed(name: str, root: Path) -> bool:
     if getattr(spec, "name", None) != name or not origin:
         return False
     return origin in {"built-in", "frozen"} or not Path(origin).is_relative_to(root)
+
+
+def _elsewhere(trees: dict[str, Any]) -> dict[str, str]:
+    """Return the files of modules that lie in another worktree, or are copies, by their names."""
+    if not trees:
+        return {}
+    copies = set(trees["copies"])
+    roots = [f"{tree}{os.sep}" for tree in (trees["own"], *trees["others"])]
+    folders: dict[str, str] = {}
+    found = {}
+    for name, module in list(sys.modules.items()):
+        # Some modules answer any question; what they were loaded from stands in their namespace.
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if not isinstance(file, str):
+            continue
+        folder, last = os.path.split(file)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        path = f"{folders[folder]}{os.sep}{last}"
+        tree = max((root for root in roots if path.startswith(root)), key=len, default=roots[0])
+        installed = "/site-packages/" in path or "/dist-packages/" in path
+        if path in copies or (tree != roots[0] and not installed):
+            found[name] = path
+    return found
 
 
 def _first(text: str) -> str:

@@ -1,0 +1,76 @@
+"""What a side imported that is not of its commit: a comparison with it would be a silent lie.
+
+An import from the project's own checkout, or from a copy of it that was installed, is the same code
+on both sides whatever their commits say.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from tracker.errors import ExitCode
+from tracker.loop.journal import Journal
+from tracker.loop.layout import import_places
+from tracker.loop.trees import Trees, foreign
+from tracker.loop.worktrees import BuildError
+
+TREES = "BANDWATCH_TREES"
+_WHAT_TO_DO = (
+    "add the folder that holds it to pythonpath of [tool.pytest.ini_options], or what is compiled "
+    "to build of [tool.bandwatch.ci], which runs in each checkout"
+)
+
+
+class StrayError(BuildError):
+    """A commit whose process imported code of another one: nothing that it measured is its own."""
+
+    exit_code = ExitCode.UNFIT
+
+
+def prepare(folder: Path, order: Path) -> tuple[Path, ...]:
+    """Write down for a measuring process what to look out for; return where it has to look first.
+
+    A user's own checkout is measured as it is installed; only the loop's worktrees come first.
+    """
+    trees = Trees.of(folder)
+    copies = trees.copies() if trees.is_side else ()
+    asked = {
+        "own": str(trees.own),
+        "others": [str(tree) for tree in trees.others],
+        "copies": sorted(map(str, copies)),
+        "side": trees.is_side,
+    }
+    order.write_text(json.dumps(asked), "utf-8")
+    return import_places(trees) if trees.is_side else (folder,)
+
+
+def refuse_strays(found: Journal, folder: Path, inside: Path, build: Sequence[str]) -> None:
+    """Raise StrayError where a process imported another worktree's code, or an installed copy.
+
+    What a build command compiled and installed cannot be told from what it should be.
+    """
+    if not found.origins:
+        return
+    trees = Trees.of(folder)
+    strays = foreign(trees, found.origins, found.looked_in, inside.resolve())
+    if trees.is_side:
+        strays |= _copied(trees, found.origins, build)
+    if strays:
+        raise StrayError(_told(strays, folder))
+
+
+def _copied(trees: Trees, origins: Mapping[str, str], build: Sequence[str]) -> dict[str, Path]:
+    copies = trees.copies()
+    found = {name: Path(file) for name, file in origins.items() if Path(file) in copies}
+    compiled = tuple(EXTENSION_SUFFIXES) if build else ()
+    return {name: file for name, file in found.items() if not file.name.endswith(compiled)}
+
+
+def _told(strays: Mapping[str, Path], folder: Path) -> str:
+    name, file = min(strays.items(), key=lambda stray: (stray[0].count("."), stray[0]))
+    more = f" ({len(strays) - 1} more like it)" if len(strays) > 1 else ""
+    return (
+        f"cannot measure {folder.name}: {name} was imported from {file}{more}, which is none of "
+        f"this commit's files but the same for every commit; {_WHAT_TO_DO}"
+    )

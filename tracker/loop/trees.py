@@ -1,0 +1,172 @@
+"""The worktrees of a repository, and which files of a process belong to another than its own."""
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from tracker.config import PROJECT_FILE
+from tracker.errors import GitError
+from tracker.loop.repository import Repository
+
+# Where the loop makes its worktrees below a project's root.
+_SIDES = (".bandwatch", "worktrees")
+CODE = (".py", *EXTENSION_SUFFIXES)
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The worktree that is measured, and all others of its repository, resolved paths."""
+
+    own: Path
+    others: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Return those of the repository that `folder` lies in; none others outside of one."""
+        folder = folder.resolve()
+        try:
+            listed = Repository(folder).run("worktree", "list", "--porcelain").splitlines()
+        except GitError:
+            return cls(folder)
+        named = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+        trees = [tree for tree in (Path(name).resolve() for name in named) if tree.is_dir()]
+        own = max((t for t in trees if folder.is_relative_to(t)), key=_length, default=folder)
+        return cls(own, tuple(tree for tree in trees if tree != own))
+
+    @property
+    def is_side(self) -> bool:
+        """Whether the loop made this worktree, rather than the user."""
+        return self.own.parent.parts[-2:] == _SIDES
+
+    def owner(self, path: Path) -> Path | None:
+        """Return the innermost worktree that a resolved path lies in."""
+        around = (tree for tree in (self.own, *self.others) if path.is_relative_to(tree))
+        return max(around, key=_length, default=None)
+
+    def place(self, path: Path) -> Path | None:
+        """Return a path relative to the top of its worktree; None for no source of any of them."""
+        path = path.resolve()
+        tree = self.owner(path)
+        return path.relative_to(tree) if tree and not self.is_tool(path) else None
+
+    def is_tool(self, path: Path) -> bool:
+        """Whether a path lies in an environment, or in another folder that was installed into."""
+        tree = self.owner(path)
+        if tree is None:
+            return True
+        if not _INSTALLED.isdisjoint(path.relative_to(tree).parts):
+            return True
+        environments = (Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix))
+        return any(path.is_relative_to(e) and self.owner(e) == tree != e for e in environments)
+
+    def projects(self) -> tuple[Path, ...]:
+        """Return where in the repository projects lie that are installed here, from its top."""
+        sources = (_source(found) for found in _distributions())
+        places = (self.place(source) for source in sources if source and source.is_dir())
+        return tuple(dict.fromkeys(place for place in places if place is not None))
+
+    def copies(self) -> frozenset[Path]:
+        """Return the files of the repository's own projects that were installed elsewhere."""
+        name = _own_name(self.own / PROJECT_FILE)
+        mine = (found for found in _distributions() if self._is_mine(found, name))
+        return frozenset(file for found in mine for file in _files(found))
+
+    def _is_mine(self, found: Distribution, name: str | None) -> bool:
+        source = _source(found)
+        if source is not None and self.place(source) is not None:
+            return True
+        return name is not None and _name(found) == name
+
+
+def _length(path: Path) -> int:
+    return len(path.parts)
+
+
+@cache
+def _distributions() -> Sequence[Distribution]:
+    return tuple(distributions())
+
+
+@cache
+def _source(found: Distribution) -> Path | None:
+    """Return the folder or archive on this machine that a distribution was installed from."""
+    try:
+        address = urlsplit(json.loads(found.read_text("direct_url.json") or "{}").get("url", ""))
+    except (ValueError, AttributeError):
+        return None
+    return Path(unquote(address.path)).resolve() if address.scheme == "file" else None
+
+
+@cache
+def _name(found: Distribution) -> str:
+    return _normal(found.metadata["Name"] or "")
+
+
+def _own_name(project: Path) -> str | None:
+    """Return the name of the distribution that a pyproject.toml describes."""
+    try:
+        table = tomllib.loads(project.read_text("utf-8")).get("project", {})
+    except (OSError, ValueError):
+        return None
+    name = table.get("name") if isinstance(table, dict) else None
+    return _normal(name) if isinstance(name, str) else None
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _files(found: Distribution) -> Iterator[Path]:
+    """Yield the files with code that a distribution has; what makes it editable is none."""
+    for file in found.files or ():
+        if file.name.endswith(CODE) and "editable" not in file.name:
+            yield Path(str(found.locate_file(file))).resolve()
+
+
+def foreign(
+    trees: Trees, origins: Mapping[str, str], looked_in: Sequence[str], ours: Path
+) -> dict[str, Path]:
+    """Return the modules among `origins` that are another worktree's source, with their files.
+
+    An ignored file counts where it lies beside files of git's, or is found by its name in a folder
+    of the path that nothing was installed into: what is built is code, what is cached is not.
+    """
+    path = {Path(entry).resolve() for entry in looked_in if entry}
+    kept: dict[Path, bool] = {}
+    found = {}
+    for name, file in ((name, Path(text)) for name, text in origins.items()):
+        tree = trees.owner(file)
+        if tree in {None, trees.own} or trees.is_tool(file) or file.is_relative_to(ours):
+            continue
+        root = _root(name, file)
+        if file.parent not in kept:
+            kept[file.parent] = _keeps(tree, file.parent)
+        if kept[file.parent] or (root in path and not any(root.glob("*.dist-info"))):
+            found[name] = file
+    return found
+
+
+def _root(name: str, file: Path) -> Path:
+    """Return the folder in which a module's outermost package lies."""
+    depth = name.count(".") + (file.stem == "__init__")
+    return file.parents[min(depth, len(file.parents) - 1)]
+
+
+def _keeps(tree: Path | None, folder: Path) -> bool:
+    """Whether git keeps files in a folder, those of submodules included."""
+    if tree is None:
+        return False
+    listed = Repository(tree).run(
+        "ls-files", "-z", "--recurse-submodules", "--", str(folder), check=False
+    )
+    return any((tree / name).parent == folder for name in listed.split("\0") if name)
