@@ -1,5 +1,6 @@
 """`bandwatch record`: put record files into the store."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import click
 
 from tracker.cli.options import report_command
 from tracker.config import Config, prepare_folder
+from tracker.errors import RecordError
 from tracker.model import Run
 from tracker.record import load_run, merge
 from tracker.record.strict import check_file
@@ -33,7 +35,8 @@ def command(*, files: tuple[Path, ...], form: Format, config: Config) -> Documen
 
     Each run is one transaction, and recording it twice changes nothing. Files that carry the same
     run id are shards of one run and are merged first. All files are read and checked before
-    anything is written.
+    anything is written. Of the folder of `bandwatch ci` these are head-*.json, repeat-*.json and
+    turn-*.json; its report.json and session.json are none.
 
     Example: bandwatch record run.json
     """
@@ -50,8 +53,7 @@ def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
     """Return the runs of `files`, shards merged; what was merged goes into `notes`."""
     shards: dict[str, list[Run]] = {}
     for file in files:
-        check_file(file, "a run record")
-        run = load_run(file)
+        run = _read(file)
         shards.setdefault(run.run_id, []).append(run)
     runs = []
     for run_id, parts in shards.items():
@@ -61,6 +63,35 @@ def read_runs(files: tuple[Path, ...], notes: list[str]) -> tuple[Run, ...]:
         notes += [f"{label} stands in two shards, equal" for label in merged.duplicates]
         runs.append(parts[0] if len(parts) == 1 else merged.run)
     return tuple(runs)
+
+
+def _read(file: Path) -> Run:
+    """Return the run of a file. Raises RecordError, for others of `bandwatch ci` with its runs."""
+    if file.is_dir():
+        raise RecordError(f"cannot record {file}: it is a folder; {_runs_in(file)}")
+    check_file(file, "a run record")
+    try:
+        return load_run(file)
+    except RecordError as error:
+        if file.name not in _NO_RUNS:
+            raise
+        told = f"it is {_NO_RUNS[file.name]}, no run record; {_runs_in(file.parent)}"
+        raise RecordError(f"cannot record {file}: {told}") from error
+
+
+def _runs_in(folder: Path) -> str:
+    """Return which files of a folder can be recorded, or which ones could be in general."""
+    runs = sorted(path.name for path in folder.glob("*.json") if _MEASURED.fullmatch(path.name))
+    more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+    if runs:
+        return f"run records in {folder}: {', '.join(runs[:_NAMED])}{more}"
+    return "expected run records, such as head-0.json in the folder of bandwatch ci"
+
+
+# What `bandwatch ci` leaves in its folder: what it measured itself, and what is no run.
+_MEASURED = re.compile(r"(head|repeat|turn-base|turn-head)-\d+\.json")
+_NO_RUNS = {"report.json": "a report", "session.json": "the notebook of a session"}
+_NAMED = 6
 
 
 def recorded_document(

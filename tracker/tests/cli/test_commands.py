@@ -252,6 +252,25 @@ def test_a_bad_record_is_one_line_and_leaves_the_store_alone(
     assert (filled / "runs.db").read_bytes() == before
 
 
+def test_what_is_no_run_in_the_folder_of_ci_names_those_that_are(
+    project: Path, bandwatch: Command
+) -> None:
+    folder = project / "out"
+    folder.mkdir()
+    (folder / "report.json").write_text('{"schema": 1, "kind": "verdicts"}')
+    answer = bandwatch("record", "out/report.json")
+    assert "it is a report, no run record; expected run records, such as head-0.json" in answer.err
+    (folder / "head-0.json").write_bytes(write(project, run_of_commit(1)).read_bytes())
+    for name in ("repeat-1.json", "base-0.json", "session.json"):
+        (folder / name).write_text("{}")
+    for given in ("out", "out/report.json", "out/session.json"):
+        answer = bandwatch("record", given)
+        assert answer.code == 2
+        assert answer.err.count("\n") == 1
+        assert "run records in out: head-0.json, repeat-1.json\n" in answer.err
+    assert bandwatch("record", "out/head-0.json").code == 0
+
+
 def test_a_record_of_50_megabytes_is_one_line(filled: Path, bandwatch: Command) -> None:
     with (filled / "big.json").open("wb") as file:
         file.truncate(50_000_000)
