@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracker.model import Result, Status
+from tracker.units import counted
 
 
 class Exclusion(StrEnum):
@@ -48,7 +49,8 @@ class Candidate:
 class Wanted:
     """What is to be judged: its commit and environment, and its commit's ancestors, newest first.
 
-    `ancestors` start with the parent. For a pull request, pass the merge base and its ancestors.
+    `ancestors` start with the parent. For a branch or a pull request, pass the merge base and its
+    ancestors, and name it as `fork`; for changes that are not committed, the commit `below` first.
     """
 
     sha: str | None
@@ -56,6 +58,8 @@ class Wanted:
     gpu_model: str
     environment: str
     device: str = ""
+    fork: str | None = None
+    below: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def choose(candidates: Iterable[Candidate], wanted: Wanted) -> Choice:
     best = max(
         (c for d, c in fit if d == distance), key=lambda c: (c.device == wanted.device, c.finished)
     )
-    return Choice(best.run_id, _rule(best, distance), distance, tuple(excluded))
+    return Choice(best.run_id, _rule(best, distance, wanted), distance, tuple(excluded))
 
 
 def usable(results: Iterable[Result]) -> bool:
@@ -133,13 +137,25 @@ def _exclusion(candidate: Candidate, wanted: Wanted, depth: dict[str, int]) -> E
     return next((reason for failed, reason in checks if failed), None)
 
 
-def _rule(best: Candidate, distance: int) -> str:
+def _rule(best: Candidate, distance: int, wanted: Wanted) -> str:
     if best.sha is None:
         return f"newest earlier run outside a checkout ({best.run_id})"
     if distance == 0:
         return f"newest earlier run of this commit, {best.sha[:12]} ({best.run_id})"
-    steps = "the parent commit" if distance == 1 else f"the ancestor {distance} commits back"
-    return f"newest clean run of {steps}, {best.sha[:12]} ({best.run_id})"
+    where = _where(best.sha, distance, wanted)
+    return f"newest clean run of {where}, {best.sha[:12]} ({best.run_id})"
+
+
+def _where(sha: str, distance: int, wanted: Wanted) -> str:
+    """Return in words where an ancestor stands; what is before a merge base is counted from it."""
+    if sha == wanted.below:
+        return "the commit below the changes"
+    if sha == wanted.fork:
+        return "the merge base"
+    if wanted.fork in wanted.ancestors:
+        before = distance - 1 - wanted.ancestors.index(wanted.fork)
+        return f"the ancestor {counted(before, 'commit')} before the merge base"
+    return "the parent commit" if distance == 1 else f"the ancestor {distance} commits back"
 
 
 def _no_baseline(excluded: list[tuple[str, Exclusion]]) -> str:

@@ -192,7 +192,7 @@ def _pair(result: Result, run: RunInfo, picked: Picked, past: Past) -> _Pair:
     base = _side(
         past.result(picked.base),
         picked.base.info,
-        picked.choice.rule,
+        picked.rule,
         repeats=tuple(map(past.result, picked.base_repeats)),
         history=history,
         elsewhere=elsewhere(seen, run, picked) if len(history) < SHORTEST_LEVEL else (),

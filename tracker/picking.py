@@ -10,6 +10,7 @@ from tracker.queries import RunInfo
 from tracker.queries import ancestors as known_ancestors
 from tracker.sides import Earlier
 from tracker.store import Store
+from tracker.units import counted
 
 
 def line_before(
@@ -37,6 +38,16 @@ class Picked:
     repeats: tuple[Seen, ...] = ()
 
     @property
+    def rule(self) -> str:
+        """What the base is, in words: the rule that picked it, and how many runs repeat it."""
+        more = len(self.base_repeats)
+        return (
+            f"{self.choice.rule} and {counted(more, 'more run')} of it"
+            if more
+            else self.choice.rule
+        )
+
+    @property
     def all(self) -> tuple[Seen, ...]:
         """Everything whose measurements count."""
         return (*((self.base,) if self.base else ()), *self.base_repeats, *self.repeats)
@@ -58,6 +69,8 @@ class Picker:
             gpu_model=run.gpu_model,
             environment=run.environment_key,
             device=run.device.uuid,
+            fork=_merge_base(run, line),
+            below=run.sha if run.checkout.dirty else None,
         )
 
     def pick(self, past: Sequence[Seen]) -> Picked:
@@ -73,6 +86,15 @@ class Picker:
             return Picked(choice)
         same = base.info.sha == run.sha or run.checkout.dirty
         return Picked(choice, base, _repeats(past, base.info), () if same else _repeats(past, run))
+
+
+def _merge_base(run: RunInfo, line: Sequence[str]) -> str | None:
+    """Return the commit that a line starts with where it leaves out what a branch added to it."""
+    commit = run.checkout.commit
+    first = next((sha for sha in line if sha != run.sha), None)
+    if commit is None or first is None or first in commit.parents:
+        return None
+    return first if commit.parents or first == fork_of(run.checkout) else None
 
 
 def _candidate(info: RunInfo, seen: Seen | None) -> Candidate:

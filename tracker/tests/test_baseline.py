@@ -28,6 +28,22 @@ def test_an_older_ancestor_is_taken_when_the_parent_was_never_measured() -> None
     assert "2 commits back" in choice.rule
 
 
+def test_on_a_branch_the_merge_base_is_called_so_and_no_parent() -> None:
+    branch = replace(WANTED, ancestors=("base", "grand", "old"), fork="base")
+    base = replace(PARENT, run_id="run-base", sha="base")
+    assert choose([base, GRAND], branch).rule.startswith("newest clean run of the merge base, base")
+    assert "the ancestor 1 commit before the merge base, grand" in choose([GRAND], branch).rule
+    old = replace(GRAND, sha="old")
+    assert "the ancestor 2 commits before the merge base, old" in choose([old], branch).rule
+
+
+def test_changes_stand_on_the_commit_below_them_and_that_on_its_merge_base() -> None:
+    changed = Wanted("head with changes", ("head", "base"), "H200", "env", "GPU-1", "base", "head")
+    assert "the commit below the changes, head" in choose([SAME], changed).rule
+    base = replace(PARENT, sha="base")
+    assert "the merge base, base" in choose([base], changed).rule
+
+
 def test_the_newest_run_of_one_commit_wins() -> None:
     newer = replace(PARENT, run_id="newer", finished="2026-01-03")
     assert choose([newer, PARENT], WANTED).run_id == "newer"

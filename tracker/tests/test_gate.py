@@ -103,6 +103,18 @@ def test_git_s_ancestors_reach_over_commits_that_were_never_measured(store: Stor
     assert "3 commits back" in verdict.baseline_rule
 
 
+def test_the_second_commit_of_a_branch_is_judged_against_its_merge_base(store: Store) -> None:
+    head = measured(5, factor=1.2, parents=(4,))
+    record(store, measured(1), measured(1, run_id="run-1-again", seed=4, minute=30), head)
+    rule = only(judge(store, head, ancestors=[sha(1)])).baseline_rule
+    assert (
+        rule
+        == f"newest clean run of the merge base, {sha(1)[:12]} (run-1-again) and 1 more run of it"
+    )
+    (line,) = judge(store, head, ancestors=[sha(4), sha(1)]).verdicts
+    assert "the ancestor 2 commits back" in line.baseline_rule
+
+
 def test_uncommitted_changes_are_judged_against_the_commit_below(store: Store) -> None:
     changed = measured(2, factor=1.2, dirty=True, run_id="run-changed", minute=50)
     record(store, measured(1, factor=1.2), measured(2), changed)
