@@ -26,6 +26,7 @@ from tracker.loop.fresh import Job, MeasureError, Task, side_by_side
 from tracker.loop.judging import earlier_runs, judge_session
 from tracker.loop.runs import to_runs
 from tracker.loop.session import Role, Session
+from tracker.loop.strays import StrayError
 from tracker.loop.turns import Budget
 from tracker.loop.worktrees import BuildError, build
 from tracker.merge_base import base_of
@@ -102,7 +103,8 @@ def run_ci(plan: Plan, shop: Workshop) -> None:
     except ConfigError:
         raise
     except TrackerError as error:
-        code = ExitCode.UNFIT if isinstance(error, UnfitError) else ExitCode.UNDECIDED
+        unfit = error.exit_code == ExitCode.UNFIT
+        code = ExitCode.UNFIT if unfit else ExitCode.UNDECIDED
         shop.session.note(NOT_MEASURED, text=str(error), code=int(code))
     else:
         shop.session.note("finished")
@@ -270,7 +272,8 @@ def _in_turns(plan: Plan, shop: Workshop, other: str, items: Sequence[Judged]) -
     try:
         outcome = compare_commits(contest, bench, shop.config.thresholds, shop.today)
     except TrackerError as error:
-        if isinstance(error, UnfitError):
+        # Beside a comparison that would have been with itself no other verdict counts.
+        if isinstance(error, UnfitError | StrayError):
             raise
         if isinstance(error, NothingSharedError):
             _note_failed(shop.session, error.failed)

@@ -17,8 +17,8 @@ from tracker.loop.worktrees import BuildError
 
 TREES = "BANDWATCH_TREES"
 _WHAT_TO_DO = (
-    "add the folder that holds it to pythonpath of [tool.pytest.ini_options], or what is compiled "
-    "to build of [tool.bandwatch.ci], which runs in each checkout"
+    "have it found in each checkout: Python by pythonpath of [tool.pytest.ini_options], what is "
+    "compiled by build of [tool.bandwatch.ci]"
 )
 
 
@@ -71,6 +71,6 @@ def _told(strays: Mapping[str, Path], folder: Path) -> str:
     name, file = min(strays.items(), key=lambda stray: (stray[0].count("."), stray[0]))
     more = f" ({len(strays) - 1} more like it)" if len(strays) > 1 else ""
     return (
-        f"cannot measure {folder.name}: {name} was imported from {file}{more}, which is none of "
-        f"this commit's files but the same for every commit; {_WHAT_TO_DO}"
+        f"cannot measure {folder.name}: {name} was imported from {file}{more}, the same for every "
+        f"commit and not this one's; {_WHAT_TO_DO}"
     )
