@@ -27,7 +27,8 @@ __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "ju
 class Verdict:
     """What was concluded of one case, and on what grounds.
 
-    `effect` and `interval` are relative changes of bandwidth, None where nothing could be compared.
+    `effect` and `interval` are relative changes of bandwidth, None where nothing could be compared;
+    the interval holds the truth with `confidence`.
     `metric` is what decided: "time", or "copy fraction" between two boards. `detectable` is the
     smallest loss that this comparison would have shown. `more_runs` of head would decide it.
     `since` is the first commit of a change that began before head; `waived` says who lets the case
@@ -53,6 +54,15 @@ class Verdict:
     since: str | None = None
     waived: str = ""
     wrong: bool = False
+    confidence: float | None = None
+
+    @property
+    def pooled(self) -> tuple[int, int] | None:
+        """How many runs of base and of head were compared; None where none or by the monitor."""
+        decisive = next((e for e in self.evidence if e.metric == self.metric), None)
+        if decisive is None or self.since is not None:
+            return None
+        return decisive.comparison.base_runs, decisive.comparison.head_runs
 
     def has(self, code: ReasonCode) -> bool:
         """Return whether the code is among the reasons."""
@@ -238,6 +248,7 @@ def _conclude(
         more_runs=more if kind is VerdictKind.UNDECIDED else None,
         baseline_rule=base.rule,
         what_would_decide=_what_would_decide(kind, obstacles, more),
+        confidence=_confidence(base, head, policy),
     )
 
 
@@ -258,7 +269,10 @@ def _decide(
         )
         return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
     if c.detectable > policy.resolution:
-        message = f"could only have shown a loss of {percent(c.detectable)}; {_noise(c)}"
+        message = (
+            f"could only have shown a loss of {percent(c.detectable)}, not one of "
+            f"{percent(policy.resolution)}; {_noise(c)}"
+        )
         return VerdictKind.UNDECIDED, Reason(ReasonCode.TOO_NOISY, message)
     message = (
         f"{change} is within noise; a loss of {percent(c.detectable)} would have shown; {_noise(c)}"
@@ -401,7 +415,7 @@ def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | No
     if code is ReasonCode.SUSPICIOUS:
         return runs_to_decide(c, policy.confidence)
     if code is ReasonCode.TOO_NOISY:
-        return runs_to_decide(replace(c, effect=policy.resolution), policy.confidence)
+        return runs_to_decide(replace(c, effect=-policy.resolution), policy.confidence)
     return None
 
 

@@ -18,7 +18,7 @@ from tracker.past import Seen
 from tracker.reasons import Reason, ReasonCode
 from tracker.stats.feed import feed
 from tracker.stats.look import look
-from tracker.stats.monitor import MonitorVerdict
+from tracker.stats.monitor import CONFIDENCE, MonitorVerdict
 from tracker.stats.remeasure import Remeasure
 from tracker.stats.shift import GAP, SHORTEST_LEVEL
 from tracker.stats.summary import log_median
@@ -198,6 +198,7 @@ def _called(
         reasons=(*reasons, *kept),
         effect=effect,
         interval=found.interval,
+        confidence=CONFIDENCE,
         p_value=found.p_value,
         metric=line.metric,
         since=line.shas[at],

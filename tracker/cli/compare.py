@@ -20,6 +20,8 @@ from tracker.report.side_by_side import side_by_side_document
 from tracker.report.verdicts import verdict_document
 from tracker.store import Store
 
+_ALONE = "one run against one; bandwatch check takes further runs and the level before them too"
+
 
 @click.command("compare", short_help="Judge run B against run A.")
 @click.argument("a")
@@ -66,7 +68,7 @@ def command(
 
         gate = compare_runs(store, base, head, config.thresholds, today=datetime.now(UTC).date())
     every = dict.fromkeys((*told, *notes, *gate.notes))
-    heading = comparison_heading(base, head, tuple(every))
+    heading = comparison_heading(base, head, tuple(every), _ALONE)
     return verdict_document(
         heading,
         gate.judged,

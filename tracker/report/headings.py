@@ -20,16 +20,19 @@ def run_heading(title: str, run: RunInfo, notes: tuple[str, ...] = ()) -> Headin
     return Heading(title, lines, run_facts(run), (*others, *notes))
 
 
-def comparison_heading(base: RunInfo, head: RunInfo, notes: tuple[str, ...] = ()) -> Heading:
-    """Return the heading of head against base."""
-    lines = (
+def comparison_heading(
+    base: RunInfo, head: RunInfo, notes: tuple[str, ...] = (), *lines: str
+) -> Heading:
+    """Return the heading of head against base, `lines` of what is compared last."""
+    told = (
         *planted_lines(head.notes),
         f"head: run {head.run_id}, commit {checkout_words(head.checkout)}",
         f"base: run {base.run_id}, commit {checkout_words(base.checkout)}",
         f"on {environment_words(head.environment)}",
+        *lines,
     )
     facts = run_facts(head) | {f"base_{key}": value for key, value in run_facts(base).items()}
-    return Heading("Comparison", lines, facts, notes)
+    return Heading("Comparison", told, facts, notes)
 
 
 def run_facts(run: RunInfo) -> dict[str, Value]:

@@ -38,6 +38,8 @@ _SAID_BY_MARK = frozenset({ReasonCode.WITHIN_NOISE, ReasonCode.SAME_CODE})
 _COARSE = 0.1
 # The column of an empty kernel's time, there only where some row's time is small beside it.
 EMPTY = "empty"
+# The column of the smallest loss that a comparison without a change would have shown.
+SHOWS = "would_show"
 _SAID_BY_REASON = "remove the obstacle"
 _NUMBER = re.compile(r"[-+]?\d[\d.]*")
 
@@ -94,7 +96,9 @@ COLUMNS = (
     *(Column(key, None) for key in ("bandwidth_change_low", "bandwidth_change_high")),
     *(Column(key, None) for key in ("metric", "p_value", "detectable_loss", "more_runs")),
     *(Column(key, None) for key in ("since", "waived", "noise", "noise_source", "evidence")),
+    *(Column(key, None) for key in ("base_runs", "head_runs", "confidence")),
     Column("change", "change of GB/s", Kind.NUMBER, machine=False, drop=1),
+    Column(SHOWS, "would show", Kind.NUMBER, show_some, machine=False, drop=2),
     Column("outcome", None),
     Column("mark", "verdict", Kind.WORD, machine=False),
     *(Column(key, None) for key in ("reasons", "warnings", "remarks")),
@@ -167,13 +171,18 @@ def _compared(judged: Judged) -> dict[str, Value]:
     change = None if verdict.effect is None else percent(verdict.effect, signed=True)
     if change is not None and low is not None and high is not None:
         change += f" ({low * 100:+.2f} to {high * 100:+.2f})"
+    base_runs, head_runs = verdict.pooled or (None, None)
     return {
         "baseline": verdict.baseline_rule or None,
         "baseline_time_s": times[0] if times else None,
         "bandwidth_change": verdict.effect,
         "bandwidth_change_low": low,
         "bandwidth_change_high": high,
+        "base_runs": base_runs,
+        "head_runs": head_runs,
+        "confidence": verdict.confidence,
         "change": change,
+        SHOWS: _would_show(verdict),
         "metric": verdict.metric,
         "p_value": verdict.p_value,
         "detectable_loss": verdict.detectable,
@@ -188,6 +197,12 @@ def _compared(judged: Judged) -> dict[str, Value]:
         "reasons": [{"code": r.code.value, "message": r.message} for r in verdict.reasons],
         "remarks": judged.remarks,
     }
+
+
+def _would_show(verdict: Verdict) -> str | None:
+    """Return the smallest loss that would have shown, where it says what the verdict is worth."""
+    telling = verdict.kind is VerdictKind.NO_CHANGE or verdict.has(ReasonCode.TOO_NOISY)
+    return percent(verdict.detectable) if telling and verdict.detectable is not None else None
 
 
 def _evidence(evidence: Evidence) -> dict[str, Value]:

@@ -12,8 +12,9 @@ from math import exp, fsum, log1p
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.report.document import Document, Row, Table, Value
-from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, Judged, to_row
+from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, SHOWS, Judged, to_row
 from tracker.units import counted, percent, seconds
+from tracker.verdict import Verdict
 from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS
 
 TEXT_LIMIT = 60
@@ -59,9 +60,11 @@ def verdict_document(
         fact_lines=(
             *heading.fact_lines,
             *_baselines(judged),
+            *_compared_line([item.verdict for item in judged]),
             *_mean_line(change, shared),
             *_floor_line(rows),
             *_launch_line(rows),
+            *_shows_line(rows),
         ),
         tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
         notes=heading.notes,
@@ -132,6 +135,33 @@ def _baselines(judged: Sequence[Judged]) -> tuple[str, ...]:
     )
 
 
+def _compared_line(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return how many runs were compared, and what the brackets beside a change are."""
+    pooled = [verdict.pooled for verdict in verdicts if verdict.pooled is not None]
+    if not pooled:
+        return ()
+    base, head = (_span([pair[side] for pair in pooled]) for side in (0, 1))
+    level = " and of the level before it" if any(map(_by_level, verdicts)) else ""
+    sure = sorted({verdict.confidence for verdict in verdicts if verdict.confidence is not None})
+    told = " to ".join(f"{share * 100:.6g}" for share in dict.fromkeys((sure[0], sure[-1])))
+    line = f"compared: {head} of head with {base} of the base{level}"
+    line += f"; in brackets the {told} % interval"
+    # Two lone runs teach nothing of the noise, and what is only expected of it is known badly.
+    lone = (1, 1) in pooled
+    return (f"{line}, wide while one run a side cannot show the noise" if lone else line,)
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return counted(high, "run") if low == high else f"{low} to {high} runs"
+
+
+def _by_level(verdict: Verdict) -> bool:
+    """Whether runs of the level before the base stand beside its own."""
+    found = next((e.standing for e in verdict.evidence if e.metric == verdict.metric), None)
+    return found is not None and found.by_level and found.level is None
+
+
 def _mean_line(change: float | None, shared: int) -> tuple[str, ...]:
     if change is None or shared < 2:
         return ()
@@ -158,6 +188,13 @@ def _launch_line(rows: Sequence[Row]) -> tuple[str, ...]:
     if not any(row.values.get("launch_bound") and not row.hidden for row in rows):
         return ()
     return (f"{LAUNCH_BOUND}: {LAUNCH_BOUND_MEANS}",)
+
+
+def _shows_line(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what the column is where a row that is shown has it."""
+    if not any(row.values.get(SHOWS) and not row.hidden for row in rows):
+        return ()
+    return ("would show: the smallest loss that the comparison would have called",)
 
 
 def _range(times_s: Sequence[float]) -> str:

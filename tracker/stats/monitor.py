@@ -33,6 +33,8 @@ _ODD_RUN = 3.0
 _CLOSE = 0.6
 _SURE_DRIFT = 4.0
 _TINY = 1e-300
+CONFIDENCE = 0.99
+"""Of the intervals."""
 # Runs that count, so that what was long ago is forgotten.
 REMEMBER = 200
 # False alarms a run of a steady Gaussian series (`bandwatch evaluate --synthetic`).
@@ -357,5 +359,5 @@ def _effect_of(values: Sequence[float], standard: Standard) -> tuple[float, tupl
 def _relative(
     shift: float, error: float, degrees: float, level: float
 ) -> tuple[float, tuple[float, float]]:
-    reach = quantile(1 - 0.995, degrees) * error
+    reach = quantile((1 - CONFIDENCE) / 2, degrees) * error
     return shift / level, ((shift - reach) / level, (shift + reach) / level)

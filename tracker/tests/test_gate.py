@@ -14,6 +14,7 @@ from tracker.gate import Gate, compare_runs, judge_run
 from tracker.model import Case, Correctness, DeviceState, Run, Status, VerdictKind
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
+from tracker.report.verdicts import Heading, verdict_document
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run, sha
 from tracker.thresholds import Override, Thresholds
@@ -101,6 +102,41 @@ def test_git_s_ancestors_reach_over_commits_that_were_never_measured(store: Stor
     verdict = only(judge(store, head, ancestors=[sha(8), sha(7), sha(1)]))
     assert verdict.kind is VerdictKind.REGRESSION
     assert "3 commits back" in verdict.baseline_rule
+
+
+def compared_line(gate: Gate) -> str:
+    lines = verdict_document(Heading(""), gate.judged, gate.code, limit=None).fact_lines
+    return next(line for line in lines if line.startswith("compared: "))
+
+
+def test_it_is_said_how_many_runs_were_compared_and_what_the_brackets_are(store: Store) -> None:
+    # Of the same machine code, which asks for ten times the evidence: 99.99 and not 99.9 %.
+    lone = measured(1)
+    head = measured(2, seed=3)
+    record(store, lone, head)
+    assert compared_line(judge(store, head)) == (
+        "compared: 1 run of head with 1 run of the base; in brackets the 99.99 % interval, "
+        "wide while one run a side cannot show the noise"
+    )
+    again = measured(1, run_id="run-1-again", seed=4, minute=30)
+    later = measured(2, run_id="run-2-again", seed=5, minute=40)
+    record(store, again, later)
+    info = find_run(store, later.run_id)
+    pooled = judge_run(store, info, Thresholds(), today=TODAY)
+    line = "compared: 2 runs of head with 2 runs of the base; in brackets the 99.99 % interval"
+    assert compared_line(pooled) == line
+    alone = compare_runs(store, find_run(store, lone.run_id), info, Thresholds(), today=TODAY)
+    assert compared_line(alone).startswith("compared: 1 run of head with 1 run of the base; ")
+
+
+def test_the_level_before_the_base_is_told_with_its_runs(store: Store) -> None:
+    runs = [measured(number, seed=number) for number in range(1, 13)]
+    record(store, *runs)
+    # Eleven runs before head, of which one is the base and ten its level.
+    assert compared_line(judge(store, runs[-1])) == (
+        "compared: 1 run of head with 11 runs of the base and of the level before it; "
+        "in brackets the 99.99 % interval"
+    )
 
 
 def test_the_second_commit_of_a_branch_is_judged_against_its_merge_base(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Verdicts: what is called, what is not, and that nothing passes in silence."""
 
 from dataclasses import replace
-from math import inf, nan
+from math import exp, inf, log, nan, sqrt
 from statistics import median
 from typing import Any
 
@@ -102,6 +102,31 @@ def test_a_comparison_that_can_show_nothing_is_undecided() -> None:
     verdict = judge(make_side(1), make_side(1, seed=1), Policy(resolution=0.05))
     check_undecided(verdict, ReasonCode.TOO_NOISY)
     assert verdict.more_runs is None or verdict.more_runs > 0
+
+
+@pytest.mark.parametrize(("loss", "blind"), [(0.19, False), (0.21, True)])
+def test_no_change_is_said_only_where_a_fifth_less_would_have_shown(
+    loss: float, blind: bool
+) -> None:
+    # Two equal runs of n launches with an error e each show 1 - exp(-t * sqrt(2 * (s^2 + e^2))),
+    # of which e is next to nothing here and s, the noise between runs, is one part in ten of the
+    # spread. t of 5 degrees at 99.9 % is 6.8688 (from a table).
+    noise = -log(1 - loss) / (6.8688 * sqrt(2))
+    spread = noise / 0.1
+    sides = [make_side(times=_spread(spread)) for _ in range(2)]
+    verdict = judge(*sides)
+    assert verdict.detectable == pytest.approx(loss, abs=0.004)
+    if blind:
+        check_undecided(verdict, ReasonCode.TOO_NOISY)
+        assert "not one of 20.00 %" in verdict.reasons[0].message
+    else:
+        check(verdict, VerdictKind.NO_CHANGE, ReasonCode.WITHIN_NOISE, exits=ExitCode.OK)
+
+
+def _spread(spread: float, count: int = 40_001) -> tuple[float, ...]:
+    """Return times, evenly apart in logarithm, whose middle half is as wide as a Gaussian's."""
+    half = 2 * spread / 1.4826  # the median of the distances from the middle is half of it
+    return tuple(1e-3 * exp(half * (2 * n / (count - 1) - 1)) for n in range(count))
 
 
 def test_the_first_run_has_no_baseline_and_is_no_error() -> None:

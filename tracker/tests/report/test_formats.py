@@ -65,8 +65,9 @@ def test_an_id_stays_on_one_line_and_the_columns_beside_it_give_way(width: int) 
 
 
 def test_a_wide_text_has_every_column() -> None:
-    header = to_text(make_document(), width=120).splitlines()[4]
-    for heading in ("case", "time", "GB/s", "of copy", "change of GB/s", "verdict"):
+    lines = to_text(make_document(), width=120).splitlines()
+    header = next(line for line in lines if line.startswith("case "))
+    for heading in ("time", "GB/s", "of copy", "change of GB/s", "would show", "verdict"):
         assert heading in header
 
 

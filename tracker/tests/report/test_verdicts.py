@@ -195,6 +195,24 @@ def test_no_change_says_what_would_have_shown_where_that_is_much() -> None:
     assert "[1] a loss of 43 % would have shown" in to_text(make_document([coarse]), width=100)
 
 
+def test_the_loss_that_would_have_shown_stands_wherever_no_change_does() -> None:
+    noisy = Reason(ReasonCode.TOO_NOISY, "could only have shown a loss of 31 %, not one of 20 %")
+    judged = [
+        make_judged(VerdictKind.NO_CHANGE, "same", effect=0.001),
+        make_judged(VerdictKind.UNDECIDED, "blind", effect=0.001, reasons=(noisy,)),
+        make_judged(VerdictKind.REGRESSION, "slow", effect=-0.3),
+    ]
+    judged[1] = replace(judged[1], verdict=replace(judged[1].verdict, detectable=0.31))
+    document = make_document(judged)
+    shown = to_text(document, width=120)
+    assert line_of(shown, "same").endswith("2.00 %  = no change")
+    assert "31.00 %  ? undecided" in line_of(shown, "blind")
+    assert "2.00 %" not in line_of(shown, "slow")
+    told = "would show: the smallest loss that the comparison would have called"
+    assert told in document.fact_lines
+    assert not any("would show" in line for line in make_document(judged[2:]).fact_lines)
+
+
 # A copy and a sum of two arrays of as many bytes, and an empty kernel, on an H200.
 BESIDE = Peaks(copy_bytes_per_s=500e9, two_read_bytes_per_s=400e9, floor_s=2.88e-6)
 FLOOR_LINE = "empty kernel, by the same timer: 2.88 us cold"
