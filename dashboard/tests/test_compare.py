@@ -14,7 +14,10 @@ def test_a_link_with_two_commits_shows_the_planted_regression_alone(app: Open) -
     assert table["case"].tolist() == [REGRESSED.label]
     assert list(table["verdict"].iloc[0]) == ["▲ slower"]
     assert table["change"].iloc[0].startswith("\N{MINUS SIGN}4.")
-    assert any("1 decided case shown; hidden: 14 undecided and 23 no change" in c.value for c in page.caption)
+    assert any(
+        "1 decided case shown; hidden: 14 undecided and 23 no change" in c.value
+        for c in page.caption
+    )
 
 
 def test_a_link_by_commit_chooses_both_runs(app: Open) -> None:
