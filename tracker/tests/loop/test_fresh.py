@@ -76,7 +76,7 @@ TROUBLE = {
         {},
         ("-p", "no:perftests.plugin"),
         "unrecognized arguments: --bandwatch-timing=on",
-        r"install bandwatch\[measure\] for",
+        "install Bandwatch and its extra `measure` for",
     ),
     "an option of theirs": (
         {},
