@@ -2,15 +2,21 @@
 
 import gzip
 import json
+from datetime import date
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from tracker import demo
 from tracker.errors import NotFoundError, RecordError
-from tracker.model import Run
+from tracker.gate import compare_runs
+from tracker.model import CHANGES, Run
+from tracker.queries import both_results, find_run
 from tracker.record import dump_run
+from tracker.store import Store
 from tracker.tests.factory import make_run
+from tracker.thresholds import Thresholds
 
 
 def ship(folder: Path, run: Run, name: str, *, packed: bool = True) -> None:
@@ -69,3 +75,23 @@ def test_what_is_shipped_is_valid() -> None:
     assert all(run.demo and run.environment.backend == "cuda" for run in runs)
     assert len({run.run_id for run in runs}) == len(runs)
     assert demo.planted(runs)
+
+
+def test_no_case_whose_code_stayed_is_called_between_any_two_of_them(tmp_path: Path) -> None:
+    """docs/how-it-decides.md names how many comparisons these are."""
+    compared, called = 0, []
+    with Store.open(f"sqlite:///{tmp_path / 'demo.db'}") as store:
+        for run in (runs := demo.recorded_runs()):
+            store.record(run)
+        for pair in combinations([find_run(store, run.run_id) for run in runs], 2):
+            base, head = (
+                {result.case.fingerprint: result.code_fingerprint for result in found}
+                for found in both_results(store, *pair)
+            )
+            gate = compare_runs(store, *pair, Thresholds(), today=date(2026, 12, 1))
+            same = {key for key, code in head.items() if key in base and base[key] == code}
+            verdicts = [item.verdict for item in gate.judged]
+            kept = [verdict for verdict in verdicts if verdict.case.fingerprint in same]
+            compared += len(kept)
+            called += [verdict.case.label for verdict in kept if verdict.kind in CHANGES]
+    assert (compared, called) == (2_985, [])
