@@ -6,18 +6,16 @@ a verdict are relative changes of bandwidth (negative = regression).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import log1p
 
 from tracker.errors import ExitCode
-from tracker.evidence import Evidence, copy_standing, goes_along, weigh
+from tracker.evidence import Evidence, copy_standing, weigh
 from tracker.model import CHANGES, Case, Status, VerdictKind
+from tracker.moved import clock_moved, machine_moved
 from tracker.policy import DEFAULT_POLICY, Policy
 from tracker.reasons import Reason, ReasonCode
 from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
-from tracker.stats.against import Standing
 from tracker.stats.compare import Comparison, runs_to_decide
 from tracker.stats.noise import Noise
-from tracker.stats.shift import SHORTEST_LEVEL
 from tracker.units import percent
 
 __all__ = ["Policy", "Reason", "ReasonCode", "Side", "Verdict", "exit_code", "judge"]
@@ -222,9 +220,11 @@ def _conclude(
         note = ()
     decisive = decisive or evidence[0]
     kind, why = _decide(decisive, evidence, policy)
-    if kind in CHANGES and (moved := _machine_moved(decisive, copy_standing(base, head))):
+    if kind in CHANGES and (moved := machine_moved(decisive, copy_standing(base, head))):
         kind, why = VerdictKind.UNDECIDED, moved
-    if why.code is ReasonCode.ODD_BASELINE and decisive.standing.level is not None:
+    odd = why.code is ReasonCode.TOO_NOISY and decisive.comparison.significant
+    odd = odd or why.code is ReasonCode.ODD_BASELINE
+    if odd and decisive.standing.level is not None:
         decisive = replace(
             decisive, standing=replace(decisive.standing, comparison=decisive.standing.level)
         )
@@ -285,7 +285,7 @@ def _changed(
 ) -> tuple[VerdictKind, Reason]:
     """Return what a significant and relevant change means."""
     c, standing = decisive.comparison, decisive.standing
-    if (moved := _clock_moved(decisive, evidence)) is not None:
+    if (moved := clock_moved(decisive, evidence)) is not None:
         return VerdictKind.UNDECIDED, moved
     level = standing.level
     if level is not None and standing.lone_base and not standing.left_both:
@@ -304,6 +304,13 @@ def _lone_base(
     change: str, level: Comparison, runs: int, policy: Policy
 ) -> tuple[VerdictKind, Reason]:
     """Return what a change against a single run is that itself left the level before it."""
+    if not level.p_value < policy.suspicion and level.detectable > policy.resolution:
+        message = (
+            f"could only have shown a loss of {percent(level.detectable)}, not one of "
+            f"{percent(policy.resolution)}, against the {runs} runs before the baseline's one, "
+            f"which stands out; {_noise(level)}"
+        )
+        return VerdictKind.UNDECIDED, Reason(ReasonCode.TOO_NOISY, message)
     if not level.p_value < policy.suspicion:
         message = (
             f"{change}, but it is the baseline's one run that stands out: head is where the "
@@ -320,55 +327,6 @@ def _lone_base(
 
 def _noise(comparison: Comparison) -> str:
     return f"noise between runs {percent(comparison.noise.sigma)} ({comparison.noise.source})"
-
-
-def _clock_moved(decisive: Evidence, evidence: tuple[Evidence, ...]) -> Reason | None:
-    """Return the reason when time changed and cycles did not: the clock moved, not the kernel.
-
-    Cycles that explain less than half of the change say so; whether they are significant by
-    themselves does not matter, for they are as noisy as the time.
-    """
-    cycles = next((e for e in evidence if e.metric == "cycles"), None)
-    if decisive.metric != "time" or cycles is None:
-        return None
-    if goes_along(decisive.bandwidth_effect, cycles.bandwidth_effect):
-        return None
-    word = "slower" if decisive.bandwidth_effect < 0 else "faster"
-    message = (
-        f"time says {percent(decisive.bandwidth_effect, signed=True)}, cycles say "
-        f"{percent(cycles.bandwidth_effect, signed=True)}: a {word} clock, not {word} code"
-    )
-    return Reason(ReasonCode.CLOCK_MOVED, message)
-
-
-def _machine_moved(decisive: Evidence, copy: Standing | None) -> Reason | None:
-    """Return the reason when a copy beside the case moved with its time: the machine did.
-
-    The copy's change counts where it is at least half of the case's, in logarithm, so that a loss
-    and its mirror image are treated alike, and once its own past shows that it is no noise. Without
-    such a past nobody knows: the case is suspicious.
-    """
-    if decisive.metric != "time" or copy is None:
-        return None
-    known = copy.newest is not None
-    if known and not copy.left_both:
-        return None
-    if not goes_along(log1p(decisive.comparison.effect), log1p(copy.comparison.effect)):
-        return None
-    effect, of_copy = decisive.bandwidth_effect, 1 / (1 + copy.comparison.effect) - 1
-    word = "slower" if effect < 0 else "faster"
-    message = (
-        f"time says {percent(effect, signed=True)}, a copy of the same size in the same run moved "
-        f"{percent(of_copy, signed=True)} too: "
-    )
-    if known:
-        message += f"a {word} machine, not {word} code"
-        return Reason(ReasonCode.MACHINE_MOVED, message)
-    message += (
-        f"a {word} machine or {word} code, which fewer than {SHORTEST_LEVEL} earlier runs on this "
-        "CPU cannot tell apart"
-    )
-    return Reason(ReasonCode.SUSPICIOUS, message)
 
 
 def _other_board(

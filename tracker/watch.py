@@ -146,7 +146,7 @@ def combine(
     if found.kind in CHANGES and found.effect is not None:
         return _called(verdict, found, line, code_before, result)
     codes = {reason.code for reason in found.reasons}
-    if ReasonCode.DISMISSED in codes:
+    if ReasonCode.DISMISSED in codes and first is not ReasonCode.TOO_NOISY:
         kind = VerdictKind.NO_CHANGE
         rest = tuple(r for r in verdict.reasons if r.code not in _OPEN)
         return replace(

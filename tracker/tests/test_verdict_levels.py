@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from tracker import verdict as subject
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.tests.sides import MIB, make_result, make_side
 from tracker.tests.test_verdict import check, check_undecided, judge
-from tracker.verdict import ReasonCode
+from tracker.verdict import Policy, ReasonCode
 
 
 def test_only_the_newest_level_of_the_history_counts() -> None:
@@ -42,6 +43,17 @@ def test_a_baseline_that_stands_out_alone_makes_no_gain_of_a_return_to_the_level
     check(back, VerdictKind.NO_CHANGE, ReasonCode.ODD_BASELINE, exits=ExitCode.OK)
     assert abs(back.effect) < 0.005, "the effect is told against the level"
     assert "20 runs before" in back.reasons[0].message
+
+
+def test_a_return_to_a_level_that_could_show_nothing_is_undecided() -> None:
+    odd, back = make_side(256, 0.05, history=_level()), make_side(256, seed=1)
+    seen = judge(odd, back).detectable
+    blind = subject.judge(odd, back, Policy(resolution=0.9 * seen))
+    check_undecided(blind, ReasonCode.TOO_NOISY)
+    assert blind.detectable == seen
+    assert "the 20 runs before" in blind.reasons[0].message
+    sighted = subject.judge(odd, back, Policy(resolution=1.1 * seen))
+    check(sighted, VerdictKind.NO_CHANGE, ReasonCode.ODD_BASELINE, exits=ExitCode.OK)
 
 
 def test_a_loss_that_the_baseline_has_already_is_not_told_again() -> None:

@@ -19,7 +19,7 @@ from tracker.stats.monitor import Monitor
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, make_case, make_result, make_run, sha
 from tracker.thresholds import Thresholds
-from tracker.verdict import Verdict
+from tracker.verdict import Policy, Verdict
 
 CASE = make_case("relu", n=1 << 26)
 USUAL_S = 1.3e-4
@@ -50,12 +50,13 @@ def steady(**more: Any) -> list[Run]:
     return [measured(number, **more) for number in range(1, PAST + 1)]
 
 
-def judged(store: Store, runs: Sequence[Run]) -> Verdict:
+def judged(store: Store, runs: Sequence[Run], policy: Policy | None = None) -> Verdict:
     """Record the runs and return the verdict on the last."""
+    thresholds = Thresholds(policy or Policy())
     for run in runs:
         store.record(run)
     info = find_run(store, runs[-1].run_id)
-    (item,) = judge_run(store, info, Thresholds(), today=date(2026, 11, 30)).judged
+    (item,) = judge_run(store, info, thresholds, today=date(2026, 11, 30)).judged
     return item.verdict
 
 
@@ -128,6 +129,14 @@ def test_repeats_dismiss_a_run_that_was_only_unlucky(store: Store) -> None:
     assert verdict.kind is VerdictKind.NO_CHANGE
     assert verdict.has(ReasonCode.DISMISSED)
     assert not verdict.worth_repeating
+
+
+def test_what_the_gate_could_not_have_seen_no_repeat_dismisses(store: Store) -> None:
+    head = measured(PAST + 1, 0.0, between=2.4 * NOISE)
+    again = [measured(PAST + 1, 0.0, again=n, between=-0.5 * NOISE) for n in (1, 2)]
+    verdict = judged(store, [*steady(), head, *again], Policy(resolution=1e-4))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert verdict.reasons[0].code is ReasonCode.TOO_NOISY
 
 
 def test_a_drift_is_told_beside_the_verdict(store: Store) -> None:
