@@ -40,8 +40,14 @@ def import_places(trees: Trees) -> tuple[Path, ...]:
     """Return the folders to be looked in first for what `trees.own` brings, the best first."""
     own = trees.own
     projects = (own, *(own / place for place in trees.projects()))
-    found = [place for project in projects for place in (project, *_inside(project))]
+    found = [place for project in projects for place in project_places(project)]
     found += [own / place for place in _looked_in(trees)]
+    return tuple(dict.fromkeys(place for place in found if place.is_dir()))
+
+
+def project_places(project: Path) -> tuple[Path, ...]:
+    """Return a project's folder, and those in it in which its own packages lie."""
+    found = (project, *_inside(project))
     return tuple(dict.fromkeys(place for place in found if place.is_dir()))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tracker.errors import ExitCode
 from tracker.loop.journal import Journal
-from tracker.loop.layout import import_places
+from tracker.loop.layout import import_places, project_places
 from tracker.loop.trees import Trees, foreign
 from tracker.loop.worktrees import BuildError
 
@@ -31,18 +31,22 @@ class StrayError(BuildError):
 def prepare(folder: Path, order: Path) -> tuple[Path, ...]:
     """Write down for a measuring process what to look out for; return where it has to look first.
 
-    A user's own checkout is measured as it is installed; only the loop's worktrees come first.
+    A user's own checkout is measured as it is installed, what is not is found in it; of a worktree
+    that the loop made everything comes before what is installed.
     """
     trees = Trees.of(folder)
     copies = trees.copies() if trees.is_side else ()
+    first = import_places(trees) if trees.is_side else (folder,)
+    last = () if trees.is_side else project_places(folder)
     asked = {
         "own": str(trees.own),
         "others": [str(tree) for tree in trees.others],
         "copies": sorted(map(str, copies)),
         "side": trees.is_side,
+        "last": [str(place) for place in last if place not in first],
     }
     order.write_text(json.dumps(asked), "utf-8")
-    return import_places(trees) if trees.is_side else (folder,)
+    return first
 
 
 def refuse_strays(found: Journal, folder: Path, inside: Path, build: Sequence[str]) -> None:

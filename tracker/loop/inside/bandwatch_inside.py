@@ -55,7 +55,9 @@ def _read_trees() -> dict[str, Any]:
 
 
 _TREES = _read_trees()
-if _TREES.get("side"):  # now, before any plugin or conftest of theirs is imported
+# Now, before any plugin or conftest of theirs is imported.
+sys.path += _TREES.get("last", [])
+if _TREES.get("side"):
     sys.meta_path.sort(key=lambda finder: "editable" in str(getattr(finder, "__module__", "")))
 
 

@@ -56,8 +56,12 @@ def seconds(root: Path, name: str, **settings: object) -> float:
     folder = root / ".bandwatch/worktrees"
     with worktrees(Repository(root), folder, chosen) as found:
         tree = found.at(fake.git(root, "rev-parse", name))
-        measured = PytestMeasure(chosen)(tree, Task((project.RELU,)), folder / f"{name}.jsonl")
-    summary = measured.envelopes[0].result.summary
+        return level(PytestMeasure(chosen), tree, folder / f"{name}.jsonl")
+
+
+def level(step: PytestMeasure, tree: Path, journal: Path) -> float:
+    """Return how long the package takes by a process of its own in a checkout."""
+    summary = step(tree, Task((project.RELU,)), journal).envelopes[0].result.summary
     assert summary is not None
     return summary.median_s
 
@@ -186,6 +190,17 @@ def test_a_users_own_worktree_is_not_measured_with_the_code_of_another(
     with pytest.raises(StrayError, match=r"edk was imported from .*/project/src/edk"):
         step(second, Task((project.RELU,)), root.parent / "run.jsonl")
     assert step(root, Task((project.RELU,)), root.parent / "run.jsonl").envelopes
+
+
+def test_a_users_own_checkout_is_measured_as_installed_and_else_from_its_src(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editable.make(root)
+    step = PytestMeasure(LoopSettings(suite=("perf",)))
+    before, after = root.parent / "before.jsonl", root.parent / "after.jsonl"
+    assert level(step, root, before) == pytest.approx(SLOW, rel=0.05)
+    editable.install(root, monkeypatch, {"edk/__init__.py": "LEVEL = 4.0\n"})
+    assert level(step, root, after) == pytest.approx(2 * SLOW, rel=0.05)
 
 
 def test_what_is_built_counts_and_what_is_cached_does_not(root: Path, trees: Worktrees) -> None:
