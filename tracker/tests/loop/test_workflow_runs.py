@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tracker.loop.init import WORKFLOW as WRITTEN
+from tracker.loop.init import Wishes, workflow
+from tracker.loop.source import Source
 from tracker.queries import runs
 from tracker.store import Store
 from tracker.tests.loop import fake, project, recorded
@@ -354,3 +357,21 @@ def test_the_step_summary_and_the_records_are_kept(team: Team) -> None:
     }
     summary = (team.github.folder / "run-1-1/summary-judge.md").read_text()
     assert "GPU benchmarks" in summary
+
+
+def test_what_init_writes_lets_cases_go_where_a_maintainer_s_label_says_so(team: Team) -> None:
+    source = Source("https://git.example.org/acme/bandwatch", "0123456789" * 4)
+    name = Path(WRITTEN).name
+    fake.commit(team.origin, "Add theirs", {WRITTEN: workflow(Wishes(), source)})
+    jobs = team.github.run(name, team.push(EVEN))
+    assert results(jobs) == {"bench": "success", "judge": "success", "comment": "skipped"}, jobs[
+        "bench"
+    ].log
+    dropped = team.pull({"relu": 1.0})
+    jobs = team.github.run(name, dropped)
+    assert results(jobs) == {"bench": "success", "judge": "failure", "comment": "success"}
+    assert "bandwatch triage waive PATTERN" in team.api.of(7)[0]
+    dropped.payload["pull_request"]["labels"].append({"name": "cases-removed"})
+    jobs = team.github.run(name, dropped)
+    assert results(jobs) == {"bench": "success", "judge": "success", "comment": "success"}
+    assert "let pass by --allow-vanished" in team.api.of(7)[0]
