@@ -247,7 +247,7 @@ def _conclude(
         detectable=decisive.comparison.detectable,
         more_runs=more if kind is VerdictKind.UNDECIDED else None,
         baseline_rule=base.rule,
-        what_would_decide=_what_would_decide(kind, obstacles, more),
+        what_would_decide=_what_would_decide(kind, obstacles, more, in_turns=base.in_turns),
         confidence=_confidence(base, head, policy),
     )
 
@@ -377,11 +377,15 @@ def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | No
     return None
 
 
-def _what_would_decide(kind: VerdictKind, obstacles: tuple[Reason, ...], more: int | None) -> str:
+def _what_would_decide(
+    kind: VerdictKind, obstacles: tuple[Reason, ...], more: int | None, *, in_turns: bool
+) -> str:
     if kind is not VerdictKind.UNDECIDED:
         return ""
     if obstacles:
         return f"remove the obstacle: {obstacles[0].message}"
+    if in_turns and more is None:
+        return "measure more pairs, or quieten the machine"
     if more is None:
         return "measure both commits in turn (bandwatch ab), or quieten the machine"
     return f"measure head {more} more {'time' if more == 1 else 'times'} in fresh processes"

@@ -129,6 +129,15 @@ def _spread(spread: float, count: int = 40_001) -> tuple[float, ...]:
     return tuple(1e-3 * exp(half * (2 * n / (count - 1) - 1)) for n in range(count))
 
 
+def test_what_took_turns_is_not_told_to_take_turns() -> None:
+    blind = Policy(resolution=1e-6)
+    apart = subject.judge(make_side(1), make_side(1, seed=1), blind)
+    base, head = (replace(make_side(1, seed=seed), in_turns=True) for seed in (0, 1))
+    in_turns = subject.judge(base, head, blind)
+    assert "bandwatch ab" in apart.what_would_decide
+    assert in_turns.what_would_decide == "measure more pairs, or quieten the machine"
+
+
 def test_the_first_run_has_no_baseline_and_is_no_error() -> None:
     check_undecided(judge(None, make_side()), ReasonCode.NO_BASELINE, ExitCode.OK)
 
