@@ -78,6 +78,8 @@ def test_undecided_alone_fails_no_test_and_is_told(sandbox: Sandbox) -> None:
     sandbox.records(relu=envelope(factor=1.1, seed=2))
     result = sandbox.run("--benchmark")
     assert "1 undecided of 1 case: exit 3" in text(result)
+    assert ", 1 result" in text(result)
+    assert "1 results" not in text(result)
     assert "pytest exits 0, `bandwatch check` exits 3" in text(result)
     assert result.ret == 0
 
