@@ -52,7 +52,8 @@ def prepare(folder: Path, order: Path) -> tuple[Path, ...]:
 def refuse_strays(found: Journal, folder: Path, inside: Path, build: Sequence[str]) -> None:
     """Raise StrayError where a process imported another worktree's code, or an installed copy.
 
-    What a build command compiled and installed cannot be told from what it should be.
+    What a build command compiled and installed is this commit's where no other was built since:
+    beside another side it is the same for both.
     """
     if not found.origins:
         return
@@ -67,7 +68,7 @@ def refuse_strays(found: Journal, folder: Path, inside: Path, build: Sequence[st
 def _copied(trees: Trees, origins: Mapping[str, str], build: Sequence[str]) -> dict[str, Path]:
     copies = trees.copies()
     found = {name: Path(file) for name, file in origins.items() if Path(file) in copies}
-    compiled = tuple(EXTENSION_SUFFIXES) if build else ()
+    compiled = tuple(EXTENSION_SUFFIXES) if build and trees.is_alone else ()
     return {name: file for name, file in found.items() if not file.name.endswith(compiled)}
 
 

@@ -46,7 +46,12 @@ class Trees:
     @property
     def is_side(self) -> bool:
         """Whether the loop made this worktree, rather than the user."""
-        return self.own.parent.parts[-2:] == _SIDES
+        return _is_side(self.own)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the loop made no other worktree that is there now."""
+        return not any(map(_is_side, self.others))
 
     def owner(self, path: Path) -> Path | None:
         """Return the innermost worktree that a resolved path lies in."""
@@ -86,6 +91,10 @@ class Trees:
         if source is not None and self.place(source) is not None:
             return True
         return name is not None and _name(found) == name
+
+
+def _is_side(tree: Path) -> bool:
+    return tree.parent.parts[-2:] == _SIDES
 
 
 def _length(path: Path) -> int:

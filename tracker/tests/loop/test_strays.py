@@ -238,7 +238,7 @@ def test_a_submodules_source_counts_and_a_repository_of_its_own_does_not(
     assert set(foreign(own, origins, [], INSIDE)) == {"edk"}
 
 
-def test_a_copy_that_was_installed_is_refused_but_for_what_a_build_compiled(
+def test_a_copy_that_was_installed_is_refused_but_for_what_a_lone_build_compiled(
     root: Path, trees: Worktrees, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editable.make(root)
@@ -253,4 +253,7 @@ def test_a_copy_that_was_installed_is_refused_but_for_what_a_build_compiled(
     with pytest.raises(StrayError, match=r"edk._C"):
         refuse_strays(alone, tree, INSIDE, ())
     refuse_strays(alone, tree, INSIDE, ("make",))
+    trees.at(fake.git(root, "rev-parse", "slow"))
+    with pytest.raises(StrayError, match=r"edk._C"):  # one file for both sides
+        refuse_strays(alone, tree, INSIDE, ("make",))
     refuse_strays(both, root, INSIDE, ())  # the user's own checkout, as it is installed
