@@ -18,7 +18,7 @@ from tracker.loop.worktrees import BuildError
 TREES = "BANDWATCH_TREES"
 _WHAT_TO_DO = (
     "have it found in each checkout: Python by pythonpath of [tool.pytest.ini_options], what is "
-    "compiled by build of [tool.bandwatch.ci]"
+    "compiled beside its sources by build of [tool.bandwatch.ci]"
 )
 
 
