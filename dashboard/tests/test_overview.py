@@ -44,6 +44,9 @@ def test_one_gpu_model_alone(app: Open) -> None:
     shown = pages.html(app(gpu=A100))
     assert A100 in shown
     assert H200 not in shown
+    # Nothing was found on it, which is not to say that nothing changed.
+    assert "no change was called in the newest runs and in the last 50 commits" in shown
+    assert "what is undecided may hide one" in shown
 
 
 def test_a_branch_without_runs_on_one_model_says_what_to_loosen(app: Open) -> None:

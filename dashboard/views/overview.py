@@ -102,8 +102,9 @@ def _findings(view: View, parts: Sequence[pd.DataFrame | None], branch: str | No
     found = findings.ordered(sought)
     facts.heading("What asks for attention")
     if not len(found):
-        told = f"no change in the newest runs and in the last {WINDOW.number} commits"
-        facts.line((told,), view.colours)
+        # Undecided cases stand above as a count: none of them was found unchanged.
+        told = f"no change was called in the newest runs and in the last {WINDOW.number} commits"
+        facts.line((told, "what is undecided may hide one"), view.colours)
         return
     _told(view, found)
     shown = found.head(findings.MAX_ROWS)
