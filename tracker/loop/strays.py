@@ -52,15 +52,17 @@ def prepare(folder: Path, order: Path) -> tuple[Path, ...]:
 def refuse_strays(found: Journal, folder: Path, inside: Path, build: Sequence[str]) -> None:
     """Raise StrayError where a process imported another worktree's code, or an installed copy.
 
+    What lies `inside` is this program's own part in that process, whatever project is measured.
     What a build command compiled and installed is this commit's where no other was built since:
     beside another side it is the same for both.
     """
     if not found.origins:
         return
-    trees = Trees.of(folder)
-    strays = foreign(trees, found.origins, found.looked_in, inside.resolve())
+    trees, ours = Trees.of(folder), inside.resolve()
+    strays = foreign(trees, found.origins, found.looked_in)
     if trees.is_side:
         strays |= _copied(trees, found.origins, build)
+    strays = {name: file for name, file in strays.items() if not file.is_relative_to(ours)}
     if strays:
         raise StrayError(_told(strays, folder))
 

@@ -142,9 +142,7 @@ def _files(found: Distribution) -> Iterator[Path]:
             yield Path(str(found.locate_file(file))).resolve()
 
 
-def foreign(
-    trees: Trees, origins: Mapping[str, str], looked_in: Sequence[str], ours: Path
-) -> dict[str, Path]:
+def foreign(trees: Trees, origins: Mapping[str, str], looked_in: Sequence[str]) -> dict[str, Path]:
     """Return the modules among `origins` that are another worktree's source, with their files.
 
     An ignored file counts where it lies beside files of git's, or is found by its name in a folder
@@ -155,7 +153,7 @@ def foreign(
     found = {}
     for name, file in ((name, Path(text)) for name, text in origins.items()):
         tree = trees.owner(file)
-        if tree in {None, trees.own} or trees.is_tool(file) or file.is_relative_to(ours):
+        if tree in {None, trees.own} or trees.is_tool(file):
             continue
         root = _root(name, file)
         if file.parent not in kept:

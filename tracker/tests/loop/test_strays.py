@@ -217,7 +217,7 @@ def test_what_is_built_counts_and_what_is_cached_does_not(root: Path, trees: Wor
         "made": f"{root}/{TOOL}",  # loaded from a place that is not on the path
         "b": f"{root}/.venv/lib/python/site-packages/b.py",
     }
-    found = foreign(own, origins, [f"{root}/build", f"{root}/deps"], INSIDE)
+    found = foreign(own, origins, [f"{root}/build", f"{root}/deps"])
     assert set(found) == {"edk._C", "edk_C"}
 
 
@@ -235,7 +235,7 @@ def test_a_submodules_source_counts_and_a_repository_of_its_own_does_not(
         "edk": f"{root}/part/src/edk/__init__.py",
         "other": f"{root}/.cache/other/src/edk/__init__.py",
     }
-    assert set(foreign(own, origins, [], INSIDE)) == {"edk"}
+    assert set(foreign(own, origins, [])) == {"edk"}
 
 
 def test_a_copy_that_was_installed_is_refused_but_for_what_a_lone_build_compiled(
@@ -256,4 +256,5 @@ def test_a_copy_that_was_installed_is_refused_but_for_what_a_lone_build_compiled
     trees.at(fake.git(root, "rev-parse", "slow"))
     with pytest.raises(StrayError, match=r"edk._C"):  # one file for both sides
         refuse_strays(alone, tree, INSIDE, ("make",))
+    refuse_strays(both, tree, Path("/env"), ())  # what we brought along ourselves
     refuse_strays(both, root, INSIDE, ())  # the user's own checkout, as it is installed
