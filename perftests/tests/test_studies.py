@@ -152,7 +152,7 @@ def test_an_interrupt_records_what_was_measured_before(
     said = capsys.readouterr()
     assert "interrupted" in said.err
     assert "failed: zz" in said.err
-    assert "recorded 1 of 1 runs" in said.out
+    assert "recorded 1 of 1 run " in said.out
 
 
 def test_a_failing_study_and_one_that_cannot_be_imported_lose_no_other(
