@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import copying
 from dashboard.palette import Palette
 from dashboard.text import in_html
+from tracker.units import counted
 
 
 class Tone(StrEnum):
@@ -80,7 +81,7 @@ def too_few_runs() -> Notice:
 
 def only_undecided(count: int) -> Notice:
     """Return what to say when nothing could be decided."""
-    cases = "1 case" if count == 1 else f"{count} cases"
+    cases = counted(count, "case")
     return Notice(
         "Nothing could be decided",
         f"All {cases} of this run are undecided; each says what would decide it.",

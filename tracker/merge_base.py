@@ -17,6 +17,7 @@ from tracker.model import Checkout, Run, fingerprint
 from tracker.occasion import AS_BASE
 from tracker.queries import RunInfo, candidates, load_run, results, runs
 from tracker.store import Store
+from tracker.units import counted
 
 MAIN_BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 _COPIED = 12
@@ -181,4 +182,4 @@ def noted(run: Run, note: str) -> Run:
 
 
 def _cases(found: Collection[str]) -> str:
-    return "1 case" if len(found) == 1 else f"{len(found)} cases"
+    return counted(len(found), "case")

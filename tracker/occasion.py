@@ -12,6 +12,7 @@ from textwrap import shorten
 from tracker.errors import NotFoundError
 from tracker.queries import RunInfo, find_run, runs
 from tracker.store import Store
+from tracker.units import counted
 
 AGAIN = "measured again"
 IN_TURNS = "measured in turns with another commit"
@@ -51,7 +52,7 @@ class Meant:
     @property
     def told(self) -> tuple[str, ...]:
         """What there is to say of the choice where the run is judged."""
-        again = "1 run" if len(self.repeats) == 1 else f"{len(self.repeats)} runs"
+        again = counted(len(self.repeats), "run")
         lines = [f"judged with {again} that measured cases again"]
         if others := self.left_out:
             lines.append(

@@ -41,11 +41,8 @@ class Picked:
     def rule(self) -> str:
         """What the base is, in words: the rule that picked it, and how many runs repeat it."""
         more = len(self.base_repeats)
-        return (
-            f"{self.choice.rule} and {counted(more, 'more run')} of it"
-            if more
-            else self.choice.rule
-        )
+        repeated = f" and {counted(more, 'more run')} of it" if more else ""
+        return f"{self.choice.rule}{repeated}"
 
     @property
     def all(self) -> tuple[Seen, ...]:

@@ -269,10 +269,7 @@ def _decide(
         )
         return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
     if c.detectable > policy.resolution:
-        message = (
-            f"could only have shown a loss of {percent(c.detectable)}, not one of "
-            f"{percent(policy.resolution)}; {_noise(c)}"
-        )
+        message = f"{_only_shown(c, policy)}; {_noise(c)}"
         return VerdictKind.UNDECIDED, Reason(ReasonCode.TOO_NOISY, message)
     message = (
         f"{change} is within noise; a loss of {percent(c.detectable)} would have shown; {_noise(c)}"
@@ -306,8 +303,7 @@ def _lone_base(
     """Return what a change against a single run is that itself left the level before it."""
     if not level.p_value < policy.suspicion and level.detectable > policy.resolution:
         message = (
-            f"could only have shown a loss of {percent(level.detectable)}, not one of "
-            f"{percent(policy.resolution)}, against the {runs} runs before the baseline's one, "
+            f"{_only_shown(level, policy)}, against the {runs} runs before the baseline's one, "
             f"which stands out; {_noise(level)}"
         )
         return VerdictKind.UNDECIDED, Reason(ReasonCode.TOO_NOISY, message)
@@ -323,6 +319,14 @@ def _lone_base(
         f"p = {level.p_value:.1g}"
     )
     return VerdictKind.UNDECIDED, Reason(ReasonCode.SUSPICIOUS, message)
+
+
+def _only_shown(comparison: Comparison, policy: Policy) -> str:
+    """Return which loss would have shown where one of the policy's resolution would not."""
+    return (
+        f"could only have shown a loss of {percent(comparison.detectable)}, not one of "
+        f"{percent(policy.resolution)}"
+    )
 
 
 def _noise(comparison: Comparison) -> str:

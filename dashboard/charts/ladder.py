@@ -100,18 +100,8 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
             scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
         )
     )
-    points = base.mark_point(size=20, strokeWidth=1.6, opacity=1).encode(
-        fill=alt.condition(
-            alt.datum["launch_bound"],
-            alt.value(colours.background),
-            alt.Fill("implementation:N", sort=names, legend=None, scale=of_each),
-        ),
-        tooltip=[
-            alt.Tooltip("label:N", title="case"),
-            alt.Tooltip("size_text:N", title="bytes moved"),
-            alt.Tooltip("text:N", title=metric.title.lower()),
-        ],
-    )
+    fill = alt.Fill("implementation:N", sort=names, legend=None, scale=of_each)
+    points = _points(base, metric, colours, fill)
     chart = alt.layer(lines, points, height=300, width="container")
     return Described(
         chart,
@@ -121,6 +111,19 @@ def sweep_chart(sizes: pd.DataFrame, metric: Metric, colours: Palette) -> Descri
             for name, colour, dash in zip(names, colours.lines, DASHES, strict=False)
         ),
     )
+
+
+def _points(base: alt.Chart, metric: Metric, colours: Palette, fill: alt.Fill) -> alt.Chart:
+    """Return a point for each size, hollow where it is launch-bound."""
+    points: alt.Chart = base.mark_point(size=20, strokeWidth=1.6, opacity=1).encode(
+        fill=alt.condition(alt.datum["launch_bound"], alt.value(colours.background), fill),
+        tooltip=[
+            alt.Tooltip("label:N", title="case"),
+            alt.Tooltip("size_text:N", title="bytes moved"),
+            alt.Tooltip("text:N", title=metric.title.lower()),
+        ],
+    )
+    return points
 
 
 def _texts(rows: pd.DataFrame, metric: Metric) -> list[str]:

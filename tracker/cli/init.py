@@ -101,11 +101,9 @@ def _ci(found: Source | str) -> tuple[str, ...]:
 def _missing() -> tuple[str, ...]:
     """Return what has to be installed here before anything can be measured."""
     absent = [name for name in _MEASURING if installed(name) is None]
-    return (
-        (f"first, for {', '.join(absent)}: {install_command('measure', names=absent)}",)
-        if absent
-        else ()
-    )
+    if not absent:
+        return ()
+    return (f"first, for {', '.join(absent)}: {install_command('measure', names=absent)}",)
 
 
 def _main_branch(root: Path) -> str:

@@ -10,7 +10,6 @@ from tracker.cli.options import note, refuse_idle, report_command
 from tracker.config import Config
 from tracker.errors import ConfigError
 from tracker.loop.changes import changes
-from tracker.loop.durations import counted
 from tracker.loop.feed import to_atom
 from tracker.loop.notify import Telling, news, tell
 from tracker.loop.settings import read_loop_settings
@@ -19,6 +18,7 @@ from tracker.report.columns import show_change, show_rate, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone
 from tracker.report.formats import Format
 from tracker.store import Store
+from tracker.units import counted
 
 COLUMNS = (
     Column("news", "news", Kind.WORD),

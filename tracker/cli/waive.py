@@ -15,6 +15,7 @@ from tracker.report.document import Column, Document, Kind, Row, Table
 from tracker.report.formats import Format
 from tracker.store import Store
 from tracker.store.people import Waiver, WaiverAction, add_waiver, waiver_log
+from tracker.units import counted
 
 COLUMNS = (
     Column("state", "state", Kind.WORD),
@@ -64,8 +65,7 @@ def waive(
     with Store.open(config.store.url) as store:
         fitting = _fitting(store, entry)
         add_waiver(store, entry)
-    cases = "1 case" if fitting == 1 else f"{fitting} cases"
-    return _document([entry], f"{cases} waived until {until:%Y-%m-%d}, by {who}")
+    return _document([entry], f"{counted(fitting, 'case')} waived until {until:%Y-%m-%d}, by {who}")
 
 
 def _fitting(store: Store, entry: Waiver) -> int:

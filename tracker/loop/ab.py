@@ -12,7 +12,6 @@ from typing import Self
 
 from tracker import git
 from tracker.errors import NotFoundError, TrackerError, UnfitError
-from tracker.loop.durations import counted
 from tracker.loop.fresh import Job, Measure, Measured, MeasureError, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
 from tracker.loop.turns import Budget, Name, Pairs, silent, take_turns
@@ -24,6 +23,7 @@ from tracker.report.judged import Judged
 from tracker.sides import Earlier, Side
 from tracker.suite import SUITE_RATE, settle
 from tracker.thresholds import Thresholds
+from tracker.units import counted
 from tracker.verdict import Policy, Verdict, judge
 
 FAILED_TOLD = 10

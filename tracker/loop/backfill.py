@@ -6,13 +6,14 @@ from pathlib import Path
 
 from tracker import git
 from tracker.loop.ab import Bench
-from tracker.loop.durations import counted, told
+from tracker.loop.durations import told
 from tracker.loop.fresh import MeasureError, Task
 from tracker.loop.notebook import Notebook
 from tracker.loop.runs import to_runs
 from tracker.loop.worktrees import BuildError
 from tracker.model import Run
 from tracker.occasion import LATER
+from tracker.units import counted
 
 
 @dataclass(frozen=True, slots=True)

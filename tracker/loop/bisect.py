@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from tracker.errors import NotFoundError
 from tracker.evidence import weigh
 from tracker.loop.ab import Bench, Contest, Outcome, compare_commits
-from tracker.loop.durations import counted, told
+from tracker.loop.durations import told
 from tracker.loop.fresh import MeasureError
 from tracker.loop.notebook import Notebook
 from tracker.loop.repository import Repository, short
@@ -21,6 +21,7 @@ from tracker.loop.worktrees import BuildError
 from tracker.model import CHANGES, Checkout, Run, fingerprint
 from tracker.sides import Side
 from tracker.thresholds import Thresholds
+from tracker.units import counted
 from tracker.verdict import Verdict
 
 STATE = "bisect.json"

@@ -4,11 +4,10 @@ from math import exp
 
 from tracker.errors import ExitCode
 from tracker.loop.bisect import Answer, Question
-from tracker.loop.durations import counted
 from tracker.loop.repository import Repository
 from tracker.report.columns import show_change, show_fraction, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone, Value
-from tracker.units import percent
+from tracker.units import counted, percent
 
 _MANY_FILES = 8
 COLUMNS = (

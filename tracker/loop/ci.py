@@ -21,7 +21,6 @@ from tracker.errors import (
 )
 from tracker.loop.ab import FAILED_TOLD, Bench, Contest, NothingSharedError, compare_commits
 from tracker.loop.before import keep_baseline, line_before
-from tracker.loop.durations import counted
 from tracker.loop.fresh import Job, MeasureError, Task, side_by_side
 from tracker.loop.judging import earlier_runs, judge_session
 from tracker.loop.runs import to_runs
@@ -35,6 +34,7 @@ from tracker.occasion import AGAIN
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
 from tracker.store import Store
+from tracker.units import counted
 
 _LEARNED = 200
 _TOLD = 500

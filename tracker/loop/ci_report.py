@@ -10,7 +10,6 @@ from urllib.parse import quote
 from tracker.errors import ConfigError, ExitCode
 from tracker.loop.ab import FAILED_TOLD
 from tracker.loop.ci import FAILED, NOT_MEASURED, UNRECORDED
-from tracker.loop.durations import counted
 from tracker.loop.judging import Judgement
 from tracker.loop.session import Session
 from tracker.model import DeviceState, Result, Run, Status
@@ -28,7 +27,7 @@ from tracker.report.json_ import to_json
 from tracker.report.junit import to_junit
 from tracker.report.markdown import COMMENT_LIMIT, SUMMARY_LIMIT, to_markdown
 from tracker.report.verdicts import Heading, verdict_document
-from tracker.units import percent
+from tracker.units import counted, percent
 
 TITLE = "GPU benchmarks"
 # What posts a comment adds a mark by which it finds it again.

@@ -5,10 +5,6 @@ from typing import Any
 
 import click
 
-from tracker.units import counted
-
-__all__ = ["Duration", "counted", "told"]
-
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 

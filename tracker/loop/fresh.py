@@ -18,7 +18,6 @@ from typing import NamedTuple, Protocol, Self
 from tracker.config import STORE_VARIABLE
 from tracker.errors import TrackerError, UnfitError
 from tracker.last_words import read_log
-from tracker.loop.durations import counted
 from tracker.loop.idle import idle_plugins
 from tracker.loop.journal import USAGE, Journal, cut_half_line, read_journal
 from tracker.loop.processes import Running
@@ -27,6 +26,7 @@ from tracker.loop.settings import LoopSettings
 from tracker.loop.strays import TREES, StrayError, prepare, refuse_strays
 from tracker.loop.worktrees import BuildError
 from tracker.record import Envelope
+from tracker.units import counted
 
 INSIDE = Path(__file__).with_name("inside")
 _NO_MODULE = re.compile(r"[Nn]o module named '?(?P<name>[\w.]+)")

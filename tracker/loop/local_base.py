@@ -12,7 +12,6 @@ from tracker import git
 from tracker.config import Config
 from tracker.doctor.devices import survey_gpus
 from tracker.errors import NotFoundError, StoreError, TrackerError
-from tracker.loop.durations import counted
 from tracker.loop.fresh import PytestMeasure, Task
 from tracker.loop.runs import to_runs
 from tracker.loop.settings import read_loop_settings
@@ -21,6 +20,7 @@ from tracker.merge_base import Selection, below, known_of, noted
 from tracker.model import Checkout, Run
 from tracker.queries import gpu_models
 from tracker.store import Store
+from tracker.units import counted
 
 
 def provide_base(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tracker.errors import TrackerError
-from tracker.loop.durations import counted
 from tracker.loop.fresh import Measured
 from tracker.record import Envelope
+from tracker.units import counted
 
 Name = Literal["base", "head"]
 # Pairs of a balanced block: a steady drift cancels within it.
