@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,6 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ALIGNMENT_BYTES = 512
+
+
+def free_bytes(device: torch.device) -> int:
+    """Return what a GPU has left once this process has given back what it does not use.
+
+    Tests that ran before leave unused blocks in torch's cache, and objects that wait for Python to
+    collect them: counted as taken, they would leave a measurement few places.
+    """
+    gc.collect()
+    torch.cuda.empty_cache()
+    return torch.cuda.mem_get_info(device)[0]
 
 
 def aligned_rows(count: int, size: int, device: torch.device) -> torch.Tensor:

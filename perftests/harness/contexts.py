@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perftests.harness.arena import free_bytes
 from perftests.harness.driver import DRIVER
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def streams_of_contexts(device: CudaDevice, most: int) -> tuple[torch.cuda.Strea
     """
     total = device.properties.total_memory
     room = int(_SHARE * total / _CONTEXT_BYTES)
-    free, _ = torch.cuda.mem_get_info(device.device)
-    if room < _LEAST_CONTEXTS or free < _FREE_SHARE * total:
+    if room < _LEAST_CONTEXTS or free_bytes(device.device) < _FREE_SHARE * total:
         return ()
     handles = context_streams(device.device.index, min(most, room))
     streams = tuple(torch.cuda.ExternalStream(handle, device.device) for handle in handles)

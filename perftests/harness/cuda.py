@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from perftests.harness.arena import Arena
+from perftests.harness.arena import Arena, free_bytes
 from perftests.harness.buffers import POISON_NAN
 from perftests.harness.contexts import streams_of_contexts
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
@@ -276,8 +276,7 @@ class CudaDevice:
     def arena(self) -> Arena:
         """Where a case's further buffer sets and those of the copies beside it lie."""
         wanted = 2 * int(_PLACES_SHARE * self.properties.total_memory)
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return Arena(wanted, self.device, at_most=free // _FREE_PER_ARENA)
+        return Arena(wanted, self.device, at_most=free_bytes(self.device) // _FREE_PER_ARENA)
 
 
 def first_line(error: BaseException) -> str:

@@ -182,6 +182,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
 
     monkeypatch.setattr(contexts, "context_streams", streams)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (made.free, None))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "ExternalStream", external)
     monkeypatch.setattr(torch.cuda, "Event", event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _device: made.step("synchronize"))

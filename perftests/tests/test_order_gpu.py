@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -54,5 +54,7 @@ def test_half_of_the_work_on_a_kept_stream_is_refused(
     which: int, quick_session: Session, gpu: str
 ) -> None:
     """The first call and the look at the order have one each; further ones are timed."""
+    device: Any = quick_session.bench(torch.device(gpu)).device
+    assert device.sets_needed("cold", 2 << 24) > 1, "in one place one stream is timed, and no other"
     outcome = measure(relu_workload(HalfOnAKeptStream(which), n=1 << 22, device=gpu), quick_session)
     refused(outcome, Link.STREAM, "incorrect", "order of the launch stream")

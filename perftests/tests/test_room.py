@@ -1,7 +1,8 @@
-"""What a device has room for: places in its memory, contexts, the buffers themselves. No GPU."""
+"""What a device has room for: places in its memory, contexts, the buffers themselves."""
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(cuda, "Arena", Sized)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (100 * GIB, 128 * GIB))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     made: Any = CudaDevice.__new__(CudaDevice)
     made.device = torch.device("cpu")
     made.properties = SimpleNamespace(total_memory=128 * GIB)
@@ -74,6 +76,43 @@ def test_three_quarters_of_what_is_free_are_left_to_others(
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (8 * GIB, 128 * GIB))
     assert device.arena.size == 2 * GIB
     assert device.sets_needed("cold", GIB // 4) == 4
+
+
+class Held:
+    """What keeps memory until Python looks for objects that only hold each other."""
+
+    itself: Held
+    memory: torch.Tensor
+
+
+def test_what_the_process_no_longer_uses_counts_as_free(
+    device: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks in torch's cache, and those of objects that hold one another."""
+    held = Held()
+    held.itself, gone, cached = held, weakref.ref(held), [60 * GIB]
+    del held
+
+    def free(_device: torch.device) -> tuple[int, int]:
+        left = 100 * GIB - sum(cached) - (0 if gone() is None else 20 * GIB)
+        return left, 128 * GIB
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", free)
+    monkeypatch.setattr(torch.cuda, "empty_cache", cached.clear)
+    assert device.arena.size == 16 * GIB
+
+
+@pytest.mark.gpu
+def test_memory_that_tests_before_left_is_had_for_places(gpu: str) -> None:
+    most = torch.cuda.get_device_properties(0).total_memory * 3 // 5
+    held = Held()
+    held.itself, held.memory = held, torch.empty(most, dtype=torch.uint8, device=gpu)
+    del held
+    device: Any = session().bench(torch.device(gpu)).device
+    with device.stream():
+        assert len(device.streams()) == 63
+    assert device.sets_needed("cold", MIB) == 32
+    assert device.arena.missing == 0
 
 
 def test_a_device_without_an_arena_has_one_place(device: Any) -> None:
