@@ -30,8 +30,9 @@ _LONGEST_HOLD_NS = 20_000_000
 """A launch that waits for the device would wait for ever behind a hold without an end."""
 _HOLD_BYTES = 64
 _LATE_SHARE = 0.05
-_FIRST_LATE = 3
-"""A cold launch's host path is slow at first."""
+_LATE_COLD_SHARE, _FIRST_LATE = 0.1, 8
+"""Late launches that a sample does without, at first and later: each costs some 50 us, while to
+hold the stream costs 5 us a launch."""
 _TURN = 11
 """Launches on one stream before the next has its turn: odd, as the number of streams is, so that in
 time each stream comes to all places, whose number is a power of two."""
@@ -205,11 +206,12 @@ class ColdRunner:
         """Enqueue once while the stream is busy; return whether it was so for too short a time.
 
         The next flush is enqueued behind it, on the stream of the following launch. The last launch
-        has none, which would give its start event time to show: it is always held.
+        has none, which would give its start event time to show; on another stream than the launch's
+        it takes the host so long that the launch would be late. Both are always held.
         """
         start, stop = pair
         launch = self._launches[self._launched % len(self._launches)]
-        holds = self._holds or following is None
+        holds = self._holds or following is not stream
         self._launched += 1
         try:
             if holds:
@@ -226,7 +228,7 @@ class ColdRunner:
             if holds:
                 self._hold.release()
         self._late += is_late
-        self._holds = self._holds or self._late > _FIRST_LATE + _LATE_SHARE * self._launched
+        self._holds = self._holds or self._late > _FIRST_LATE + _LATE_COLD_SHARE * self._launched
         return is_late
 
     def _wait_for(self, pair: _Pair, following: torch.cuda.Stream | None) -> None:

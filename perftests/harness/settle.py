@@ -25,9 +25,10 @@ def settle(found: Findings, truth: Truth, link: Link, sets: BufferSets, poison: 
 
     Raises ChainBrokenError: GUARD or INPUTS for what no launch may write, `link` for the output.
     """
-    _hold_against(found, truth, link, sets.first, poison)
-    if sets.same():
+    if sets.intact(truth.values):
+        _hold_output(found, truth, link, sets.first, poison)
         return
+    _hold_against(found, truth, link, sets.first, poison)
     right = sets.first.output_tensor
     for buffers in sets.others:
         _hold_against(found, truth, link, buffers, poison, right)
@@ -49,10 +50,14 @@ def _hold_against(
     """Raise the broken link of one set; an output with the bits of a right one is right."""
     if not buffers.intact(truth.values):
         raise _written(buffers, truth)
-    output = buffers.output_tensor
-    if right is not None and same_bits(output, right):
-        return
-    outcome = compared(found.workload, truth, output)
+    if right is None or not same_bits(buffers.output_tensor, right):
+        _hold_output(found, truth, link, buffers, poison)
+
+
+def _hold_output(
+    found: Findings, truth: Truth, link: Link, buffers: BufferSet, poison: int
+) -> None:
+    outcome = compared(found.workload, truth, buffers.output_tensor)
     found.comparisons.append(outcome)
     if not outcome.passed:
         raise ChainBrokenError(link, _told(outcome, buffers, poison))

@@ -139,7 +139,8 @@ def session(
 ) -> tuple[Session, Board]:
     """Return a session whose only device is a board with so many places, and the board."""
     monkeypatch.setattr(buffers, "GUARD_BYTES", 512)
-    monkeypatch.setattr(buffers.BufferSet, "intact", buffers.BufferSet.intact_at_once)
+    for held in (buffers.BufferSet, buffers.BufferSets):
+        monkeypatch.setattr(held, "intact", held.intact_at_once)
     monkeypatch.setattr(timing, "GpuAllocations", _NoAllocations)
     made, board = Session(Settings(max_samples=64)), Board(places)
     watch = Watch(handle=1, nvml=nvml, processes=Processes(UUID, folder))

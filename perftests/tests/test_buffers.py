@@ -151,20 +151,50 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("where", SPOILT)
-@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_set_that_differs_anywhere_from_the_first_is_seen(which: int, where: str) -> None:
     workload = relu_workload(n=9, input_offsets=(1,), output_offset=3)
     values = workload.make_inputs(1)
     sets = BufferSets(allocate(workload, values), 3)
     sets.load(values, POISON_NUMBER)
     assert sets.same()
+    assert sets.intact(values)
+    assert sets.intact_at_once(values)
     assert [buffers.intact(values) for buffers in sets] == [True] * 3
     assert [buffers.output.untouched(POISON_NUMBER) for buffers in sets] == [9] * 3
     spoilt = SPOILT[where](list(sets)[which])
     spoilt.fill_(77)
     assert not sets.same()
+    assert not sets.intact(values)
+    assert not sets.intact_at_once(values)
+    if which == 0 and "zone" in where:  # those of the first are written once
+        return
     sets.load(values, POISON_NAN)
     assert sets.same(), "loading writes guard zones anew"
+
+
+def test_what_all_sets_have_in_the_same_wrong_way_is_seen() -> None:
+    values = relu_workload(n=9).make_inputs(1)
+    sets = BufferSets(allocate(relu_workload(n=9), values), 3)
+    sets.load(values, POISON_NUMBER)
+    for buffers in sets:
+        buffers.inputs[0].tensor[4] = 77.0
+    assert sets.same()
+    assert not sets.intact(values)
+    assert not sets.intact_at_once(values)
+
+
+@pytest.mark.parametrize("n", [9, 16])
+@pytest.mark.parametrize("offset", [0, 1, 2])
+def test_poison_fills_all_outputs_and_nothing_else(n: int, offset: int) -> None:
+    """By words of eight bytes, where an output begins and ends on one."""
+    workload = relu_workload(n=n, output_offset=offset)
+    values = workload.make_inputs(1)
+    sets = BufferSets(allocate(workload, values), 4)
+    sets.load(values, POISON_NUMBER)
+    sets.poison(POISON_NAN)
+    assert [buffers.output.untouched(POISON_NAN) for buffers in sets] == [n] * 4
+    assert sets.intact(values)
 
 
 def test_no_two_sets_share_memory() -> None:

@@ -326,26 +326,39 @@ def test_a_gpu_that_is_not_there_is_unfit(opened: Calls, monkeypatch: pytest.Mon
         CudaDevice(0)
 
 
-def test_the_time_of_a_flush_is_the_mean_of_several_after_a_first(
-    opened: Calls, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("persists", [True, False])
+def test_the_time_of_a_flush_is_the_median_of_several_beside_what_launches_have_beside_it(
+    persists: bool, opened: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A reset belongs to it where lines may persist, as soon as the flush has begun."""
+    said: list[str] = []
+    took = iter([9.0, 0.04, 0.05, 0.04, 0.04, 0.03, 0.05, 0.04, 0.04])
+
     class Event:
         def __init__(self, *, enable_timing: bool) -> None:
-            self.at = -1
+            self.asked = 0
 
         def record(self, _stream: object) -> None:
-            self.at = len(opened.said)
+            said.append("event")
+
+        def query(self) -> bool:
+            self.asked += 1
+            return self.asked > 1
 
         def elapsed_time(self, other: Event) -> float:
-            return 0.04 * (other.at - self.at)
+            return next(took)
 
     made = CudaDevice(0)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(
         torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=1)
     )
+    monkeypatch.setattr(made, "may_persist", lambda: persists)
+    monkeypatch.setattr(made, "flush", lambda _stream: said.append("flush"))
+    monkeypatch.setattr(made, "reset_persisting", lambda: said.append("reset"))
+    made.kernels = SimpleNamespace(spin=lambda _ns: said.append("spin"))  # type: ignore[assignment]
     assert made.flush_s == pytest.approx(4e-5)
-    assert len(opened.said) == 9
+    assert said == 9 * ["spin", "event", "flush", "event", *(["reset"] if persists else [])]
 
 
 def test_a_profiler_sees_the_launch_alone_between_two_waits(
