@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,14 @@ class TritonImplementation(_GpuOnly):
     def _launch(self) -> Callable[..., None]:
         launch: Callable[..., None] = importlib.import_module(self._module).launch
         return launch
+
+    def module_key(self, device: torch.device, dtype: torch.dtype) -> Hashable:  # noqa: ARG002 - one for all
+        """Return that `prepare` makes what all Triton kernels launch through."""
+        return ("triton", device.type)
+
+    def prepare(self, device: torch.device, dtype: torch.dtype) -> None:  # noqa: ARG002 - one for all
+        """Let Triton build what it calls the driver through: once a machine, by a C compiler."""
+        _ = importlib.import_module("triton").runtime.driver.active.utils
 
     def first_call(self, call: Callable[[], object]) -> first_call.Parts:
         """Make the first call: Triton's listeners tell compiling and loading."""

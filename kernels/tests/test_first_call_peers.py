@@ -50,6 +50,53 @@ def compiles(knobs: SimpleNamespace, seconds: float, *, hit: bool) -> None:
         hook("module", "function", "name", {}, "hash")
 
 
+class Driver:
+    """Triton's driver, which builds its helper when first asked for."""
+
+    built = 0
+
+    @property
+    def utils(self) -> object:
+        """Build."""
+        self.built += 1
+        return self
+
+
+def test_what_all_triton_kernels_launch_through_is_made_ahead_once_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver()
+    runtime = SimpleNamespace(driver=SimpleNamespace(active=driver))
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(runtime=runtime))
+    of_triton = [
+        implementation
+        for kernel in registry.kernels()
+        for implementation in registry.implementations(kernel)
+        if implementation.name == "triton"
+    ]
+    device = torch.device("cuda")
+    keys = {one.module_key(device, dtype) for one in of_triton for dtype in one.dtypes}
+    assert len(of_triton) > 1
+    assert len(keys) == 1
+    of_triton[0].prepare(device, torch.float32)
+    assert driver.built == 1
+
+
+@gpu
+@needs_gpu
+def test_triton_has_a_helper_to_make_ahead(tmp_path: Path) -> None:
+    """In a process of its own, with an empty cache: it is on the disk when no kernel is yet."""
+    script = (
+        "import torch\n"
+        "from kernels.registry import get\n"
+        "one = get('relu', 'triton')\n"
+        "one.prepare(torch.device('cuda'), torch.float32)\n"
+    )
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    assert list(tmp_path.rglob("*.so"))
+
+
 def test_tritons_listeners_tell_its_parts_and_are_gone_afterwards(triton: SimpleNamespace) -> None:
     heard: list[bool] = []
     earlier = lambda **told: heard.append(told["cache_hit"])  # noqa: E731

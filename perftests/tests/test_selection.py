@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -41,6 +42,19 @@ def test_a_compiled_peer_meets_the_largest_aligned_case_of_each_type_alone() -> 
     assert "torch_compile" not in {
         p.implementation.name for p in chosen("relu", "cuda", tier="quick")
     }
+
+
+@pytest.mark.parametrize("kernel", kernels())
+def test_triton_compiles_little_in_a_quick_run(kernel: str) -> None:
+    """The largest aligned case of each type and setting, each also in the default suite."""
+    quick = [p.case for p in chosen(kernel, "cuda", "quick") if p.implementation.name == "triton"]
+    default = [p.case for p in chosen(kernel, "cuda") if p.implementation.name == "triton"]
+    assert set(quick) <= {replace(case, tier="quick") for case in default}
+    largest: dict[object, Case] = {}
+    for case in sorted(cases(kernel, "cuda", "quick"), key=lambda case: cost(case).bytes_moved):
+        if case.alignment == "aligned" and cost(case).bytes_moved <= HUGE_BYTES:
+            largest[case.dtype, *sorted(case.parameters.items())] = case
+    assert set(quick) == (set(largest.values()) if default else set())
 
 
 def test_huge_cases_are_for_the_kernel_under_test_alone() -> None:
