@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,6 +38,8 @@ _LOOKS = (
 )
 # Flags of pytest-benchmark that keep the times in files of its own.
 _KEEPS = ("benchmark_json", "benchmark_save", "benchmark_autosave", "benchmark_csv")
+# What a parallel worker sends under.
+_STRAYS = "bandwatch_strays"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,7 +69,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Take part in a session that has the flag, runs tests and reports to a person."""
-    if _serves_another(config) or config.option.collectonly or config.option.help:
+    if config.option.collectonly or config.option.help:
+        return
+    if _serves_another(config):
+        if hasattr(config, "workerinput") and config.getoption("bandwatch_benchmark"):
+            config.pluginmanager.register(StraysTold(config), "bandwatch-strays")
         return
     if not config.getoption("bandwatch_benchmark"):
         for name, use in _BESIDE.items():
@@ -122,6 +128,30 @@ class Unrecorded:
             )
 
 
+class StraysTold:
+    """Tells the session what one of its parallel workers imported from another worktree."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Send it with what the worker sends at its end."""
+        output: dict[str, object] = self._config.workeroutput  # type: ignore[attr-defined]
+        output[_STRAYS] = _strays(self._config)
+
+
+def _strays(config: pytest.Config) -> str | None:
+    """Return why nothing here is of this worktree's commit, None where all is."""
+    from tracker.loop.strays import StrayError, refuse_own_strays
+
+    try:
+        refuse_own_strays(config.rootpath, Path(__file__).resolve().parent)
+    except StrayError as error:
+        return str(error)
+    return None
+
+
 class Recorder:
     """Collects the records of one session, then stores and judges them."""
 
@@ -131,6 +161,7 @@ class Recorder:
         self._config = config
         self._collector = Collector()
         self._ending: Ending | None = None
+        self._strays: str | None = None
 
     def pytest_sessionstart(self) -> None:
         """Open the store before anything is measured."""
@@ -150,6 +181,18 @@ class Recorder:
         except TrackerError as error:
             pytest.exit(f"bandwatch: {error}", returncode=int(error.exit_code))
 
+    def pytest_collection_finish(self) -> None:
+        """Refuse another worktree's code before it is measured."""
+        if told := _strays(self._config):
+            del self._session
+            pytest.exit(f"bandwatch: {told}", returncode=int(ExitCode.UNFIT))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a parallel worker tells at its end."""
+        told = getattr(node, "workeroutput", {}).get(_STRAYS)
+        self._strays = self._strays or told
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take one phase of one test."""
         self._collector.add(report)
@@ -157,17 +200,23 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Record and judge; set the exit status unless pytest's own says more."""
-        from tracker.session import Ending
-
         if not hasattr(self, "_session"):
             return
-        try:
-            partial = self._partial(session, exitstatus)
-            self._ending = self._session.end(self._collector.collect(), partial=partial)
-        except TrackerError as error:
-            self._ending = Ending((), ExitCode(error.exit_code), (str(error),))
+        self._ending = self._ended(session, exitstatus)
         if exitstatus in _REPLACED:
             session.exitstatus = self._ending.status
+
+    def _ended(self, session: pytest.Session, exitstatus: int) -> Ending:
+        from tracker.session import Ending
+
+        # Some are imported by a test alone.
+        if strays := self._strays or _strays(self._config):
+            return Ending((), ExitCode.UNFIT, (strays,))
+        try:
+            partial = self._partial(session, exitstatus)
+            return self._session.end(self._collector.collect(), partial=partial)
+        except TrackerError as error:
+            return Ending((), ExitCode(error.exit_code), (str(error),))
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,10 +1,13 @@
-"""What a side imported that is not of its commit: a comparison with it would be a silent lie.
+"""What a process imported that is not of its commit: whatever it measures would be a silent lie.
 
 An import from the project's own checkout, or from a copy of it that was installed, is the same code
-on both sides whatever their commits say.
+on both sides of a comparison whatever their commits say. A session in one worktree, of an
+environment into which another was installed, would record that one's code under its own commit.
 """
 
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -19,6 +22,11 @@ TREES = "BANDWATCH_TREES"
 _WHAT_TO_DO = (
     "have it found in each checkout: Python by pythonpath of [tool.pytest.ini_options], what is "
     "compiled beside its sources by build of [tool.bandwatch.ci]"
+)
+
+
+_IN_A_SESSION = (
+    "run python -m pytest there, which looks in its own folder first, or install that worktree"
 )
 
 
@@ -74,10 +82,51 @@ def _copied(trees: Trees, origins: Mapping[str, str], build: Sequence[str]) -> d
     return {name: file for name, file in found.items() if not file.name.endswith(compiled)}
 
 
+def refuse_own_strays(folder: Path, apart: Path) -> None:
+    """Raise StrayError where this process imported code of another worktree than the folder's.
+
+    What lies in `apart` is this program's own and measures nothing.
+    """
+    trees = Trees.of(folder)
+    if not trees.others:
+        return
+    found = foreign(trees, _imported(trees.others), sys.path)
+    strays = {name: file for name, file in found.items() if not file.is_relative_to(apart)}
+    if strays:
+        first = _first(strays)
+        raise StrayError(
+            f"cannot record what is measured in {folder.name}: {first}, another worktree's and not "
+            f"this one's; {_IN_A_SESSION}"
+        )
+
+
+def _imported(trees: Sequence[Path]) -> dict[str, str]:
+    """Return the resolved files of this process's modules that lie below one of the folders."""
+    roots = tuple(f"{tree}{os.sep}" for tree in trees)
+    folders: dict[str, str] = {}
+    found = {}
+    for name, module in list(sys.modules.items()):
+        # Some modules answer any question; what they were loaded from stands in their namespace.
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if not isinstance(file, str):
+            continue
+        folder, last = os.path.split(file)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder) + os.sep
+        if folders[folder].startswith(roots):
+            found[name] = folders[folder] + last
+    return found
+
+
 def _told(strays: Mapping[str, Path], folder: Path) -> str:
-    name, file = min(strays.items(), key=lambda stray: (stray[0].count("."), stray[0]))
-    more = f" ({len(strays) - 1} more like it)" if len(strays) > 1 else ""
     return (
-        f"cannot measure {folder.name}: {name} was imported from {file}{more}, the same for every "
+        f"cannot measure {folder.name}: {_first(strays)}, the same for every "
         f"commit and not this one's; {_WHAT_TO_DO}"
     )
+
+
+def _first(strays: Mapping[str, Path]) -> str:
+    """Say from where the outermost stray was imported, and how many there are besides."""
+    name, file = min(strays.items(), key=lambda stray: (stray[0].count("."), stray[0]))
+    more = f" ({len(strays) - 1} more like it)" if len(strays) > 1 else ""
+    return f"{name} was imported from {file}{more}"
