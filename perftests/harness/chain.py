@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _INCORRECT = {Link.COMPARE, Link.STREAM, Link.GUARD, Link.INPUTS, Link.TIMED, Link.FRESH}
 _STATUS = {Link.SAMPLES: "no_sample", Link.PEAK: "over_peak"}
 _MOST_SETS = 4096
+_OF_CUDA = "CUDA error: "
+"""How torch begins what the CUDA runtime told it of any call, its own or another's."""
 _OUT_OF_ORDER = (
     "the output is right only after waiting for the whole device: the work does not run in the "
     "order of the launch stream; launch on the current stream"
@@ -121,7 +123,7 @@ def _refuse(found: Findings, broken: ChainBrokenError) -> None:
 
 
 def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
-    """Return the broken link; raise an error that is none, nor a lost or a full device."""
+    """Return the broken link; raise an error that is none, nor of the device or a launch."""
     if isinstance(error, ChainBrokenError):
         return error
     try:
@@ -133,6 +135,10 @@ def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
             Link.DEVICE,
             f"the buffers do not fit: {_told(error)}; end what else uses the device, or measure a "
             "smaller case",
+        )
+    if str(error).startswith(_OF_CUDA):  # kept by the runtime for whoever asks it next: us
+        return ChainBrokenError(
+            Link.LAUNCH, f"it failed and did not say so: {_told(error)}; check each launch"
         )
     raise error
 

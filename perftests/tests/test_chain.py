@@ -203,6 +203,46 @@ def test_an_error_of_the_harness_itself_is_raised_unless_the_device_is_lost(
     assert outcome.broken.sticky
 
 
+def test_a_launch_that_does_not_tell_its_error_is_named_by_who_meets_it(
+    monkeypatch: pytest.MonkeyPatch, validate: Callable[[Any], Any]
+) -> None:
+    """The runtime keeps it, and torch raises it at the next kernel: that of a comparison."""
+
+    def meets_it(*_: object) -> None:
+        raise RuntimeError("CUDA error: invalid configuration argument\nand how to look for it")
+
+    monkeypatch.setattr("perftests.harness.chain.settle", meets_it)
+    outcome = measure(relu_workload(), session())
+    assert outcome.broken is not None
+    assert (outcome.broken.link, outcome.broken.sticky) == (Link.LAUNCH, False)
+    assert "did not say so: " in str(outcome.broken)
+    assert "CUDA error: invalid configuration argument; check" in str(outcome.broken)
+    assert (outcome.result["status"], outcome.seconds) == ("error", [])
+    validate(outcome.envelope)
+
+
+@pytest.mark.parametrize(
+    ("link", "status"),
+    [
+        (Link.SAMPLES, "no_sample"),
+        (Link.PEAK, "over_peak"),
+        (Link.ALLOCATION, "error"),
+        (Link.TIMED, "incorrect"),
+    ],
+)
+def test_what_breaks_while_timing_is_the_status_of_a_record_without_a_time(
+    link: Link, status: str, monkeypatch: pytest.MonkeyPatch, validate: Callable[[Any], Any]
+) -> None:
+    def breaks(*_: object) -> None:
+        raise ChainBrokenError(link, "planted")
+
+    monkeypatch.setattr(chain, "time_workload", breaks)
+    outcome = measure(relu_workload(), session())
+    assert (outcome.result["status"], outcome.seconds) == (status, [])
+    assert outcome.result["measurements_s"] == []
+    validate(outcome.envelope)
+
+
 def test_a_stop_key_leaves_the_lock_free() -> None:
     here = session()
 
