@@ -66,14 +66,13 @@ def time_workload(
     Raises ChainBrokenError for allocations in the timed region, an empty sample, a time below an
     empty launch's and a rate above the theoretical peak of a cold run.
     """
-    mode, kind = found.mode, bench.device.kind
+    mode = found.mode
     began = perf_counter()
     found.peaks = bench.peaks(found.workload.bytes_moved, mode)
     found.walls["yardsticks"] = perf_counter() - began
     found.flush_bytes = bench.device.flush_bytes if mode == "cold" else None
     _check_peak(found, bench)
-    if kind == "cpu":
-        _judge_allocations(found, cpu_allocation(launches[0]))
+    look_at_cpu_launch(found, bench, launches[0])
     began = perf_counter()
     allocates = found.workload.allocates is not None  # the allocator keeps memory for each stream
     runner = bench.device.runner(mode, launches, streams=not allocates)
@@ -136,6 +135,12 @@ def _collected(found: Findings, bench: Bench, runner: Runner, warm: Warmth) -> S
         sample = collect(runner, rule, warmth=warm, halfway=look)
     _judge_allocations(found, watch.found())
     return sample
+
+
+def look_at_cpu_launch(found: Findings, bench: Bench, launch: Callable[[], object]) -> None:
+    """Launch once and refuse what it allocates on a CPU; a GPU's are counted while it is timed."""
+    if bench.device.kind == "cpu":
+        _judge_allocations(found, cpu_allocation(launch))
 
 
 def _judge_allocations(found: Findings, allocated: str | None) -> None:

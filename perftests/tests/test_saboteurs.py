@@ -118,6 +118,15 @@ def test_an_allocation_in_the_timed_region_is_refused(quick_session: Session) ->
     refused(outcome, Link.ALLOCATION, "error", "bytes allocated through torch in one launch")
 
 
+@pytest.mark.parametrize("mode", ["cold", "hot", "rotated"])
+def test_an_allocation_that_begins_in_the_timed_loop_is_refused(
+    mode: str, quick_session: Session
+) -> None:
+    saboteur = workloads.AllocatesLater(calls=4)
+    outcome = measure(relu_workload(saboteur, n=200_003), quick_session, mode=mode)
+    refused(outcome, Link.ALLOCATION, "error", "bytes allocated through torch in one launch")
+
+
 def test_a_declared_allocation_is_timed_with_a_warning(
     quick_session: Session, validate: Callable[[Any], Any]
 ) -> None:
