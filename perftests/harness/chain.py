@@ -29,7 +29,7 @@ from perftests.harness.errors import ChainBrokenError, Link, SettingError
 from perftests.harness.record import Findings, drawn, envelope
 from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
-from perftests.harness.timing import look_at_cpu_launch, time_workload
+from perftests.harness.timing import look_at_launch, time_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,7 +257,7 @@ class _Chain:
         poison = partial(sets.poison, POISON_NAN)
         timed = self._tried(lambda: time_workload(self.found, self.bench, launches, poison))
         self._settle(Link.TIMED, sets, POISON_NAN)
-        self._tried(lambda: look_at_cpu_launch(self.found, self.bench, launches[0]))
+        self._tried(lambda: look_at_launch(self.found, self.bench, launches[0]))
         self._keep_order(sets)
         if self.bench.settings.energy:
             median_s = float(median(timed.sample.seconds))

@@ -72,7 +72,7 @@ def time_workload(
     found.walls["yardsticks"] = perf_counter() - began
     found.flush_bytes = bench.device.flush_bytes if mode == "cold" else None
     _check_peak(found, bench)
-    look_at_cpu_launch(found, bench, launches[0])
+    look_at_launch(found, bench, launches[0])
     began = perf_counter()
     allocates = found.workload.allocates is not None  # the allocator keeps memory for each stream
     runner = bench.device.runner(mode, launches, streams=not allocates)
@@ -137,10 +137,18 @@ def _collected(found: Findings, bench: Bench, runner: Runner, warm: Warmth) -> S
     return sample
 
 
-def look_at_cpu_launch(found: Findings, bench: Bench, launch: Callable[[], object]) -> None:
-    """Launch once and refuse what it allocates on a CPU; a GPU's are counted while it is timed."""
+def look_at_launch(found: Findings, bench: Bench, launch: Callable[[], object]) -> None:
+    """Launch once and refuse what it allocates, where the timed loop itself cannot be watched.
+
+    On a CPU that would cost time; replays of a graph allocate nothing, whatever was captured.
+    """
     if bench.device.kind == "cpu":
         _judge_allocations(found, cpu_allocation(launch))
+    elif found.mode != "cold":
+        watch = GpuAllocations(bench.device.device, bench.device.cupy)  # type: ignore[union-attr]
+        with watch:
+            launch()
+        _judge_allocations(found, watch.found())
 
 
 def _judge_allocations(found: Findings, allocated: str | None) -> None:

@@ -57,8 +57,12 @@ def test_an_honest_kernel_passes_in_each_mode_on_a_gpu(
     validate(outcome.envelope)
 
 
-def test_allocations_through_torch_are_refused_on_a_gpu(quick_session: Session, gpu: str) -> None:
-    outcome = measure(relu_workload(workloads.allocates, device=gpu), quick_session)
+@pytest.mark.parametrize("mode", MODES)
+def test_allocations_through_torch_are_refused_on_a_gpu(
+    mode: str, quick_session: Session, gpu: str
+) -> None:
+    workload = relu_workload(workloads.allocates, n=1 << 20, device=gpu)
+    outcome = measure(workload, quick_session, mode=mode)
     refused(outcome, Link.ALLOCATION, "error", "through torch")
 
 

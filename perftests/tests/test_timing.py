@@ -281,6 +281,27 @@ def test_allocations_of_a_gpu_are_refused_unless_declared(monkeypatch: pytest.Mo
     assert broken.value.link is Link.ALLOCATION
 
 
+@pytest.mark.parametrize(("mode", "refused"), [("cold", False), ("hot", True), ("rotated", True)])
+def test_a_launch_is_watched_by_itself_where_a_graph_replays_it(
+    mode: str, *, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scripted loop calls no launch, as replays of a graph do not: what it allocated is past."""
+    launched: list[bool] = []
+    monkeypatch.setattr(
+        "perftests.harness.timing.GpuAllocations.found",
+        lambda _seen: "1 through torch" if launched else None,
+    )
+    found = Findings(relu_workload(bytes_moved=MOVED), mode)
+    bench = cast("Bench", FakeBench(Device(lambda _: 1e-5), Readings(CALM)))
+    if refused:
+        with pytest.raises(ChainBrokenError, match="1 through torch") as broken:
+            time_workload(found, bench, [lambda: launched.append(True)], lambda: None)
+        assert broken.value.link is Link.ALLOCATION
+        return
+    time_workload(found, bench, [lambda: launched.append(True)], lambda: None)
+    assert launched == []
+
+
 def test_a_median_is_judged_not_a_mean_that_stray_launches_raise() -> None:
     """One launch in ten takes a hundred times as long: the mean would hide too short a time."""
     with pytest.raises(ChainBrokenError, match=r"2\.00 us is less than an empty kernel's"):
