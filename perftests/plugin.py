@@ -38,6 +38,7 @@ from perftests.options import (
     worker_index,
 )
 from perftests.progress import follow
+from perftests.untold import UntoldWatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -83,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(fixture, "perftests.gpu_benchmark")
     config.pluginmanager.register(unfit.Relay(config), "perftests.unfit")
     config.pluginmanager.register(LossWatch(), "perftests.lost")
+    config.pluginmanager.register(UntoldWatch(), "perftests.untold")
     if config.stash[SETTINGS].timing:
         bind_timers(config)
         follow(config)

@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from perftests.harness.session import Session
     from perftests.harness.workload import Inputs
 
+pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.gpu
+LEAVES = """
+import torch
+from perftests.tests.test_untold_gpu import runtimes
+from perftests.tests.workloads import relu_workload
+
+def test_leaves_an_error():
+    torch.zeros(1, device="cuda")
+    for runtime in runtimes():
+        runtime.cudaSetDevice(9999)
+
+def test_is_not_blamed(gpu_benchmark):
+    gpu_benchmark(relu_workload(device="cuda"))
+"""
 _NO_SUCH_DEVICE = 9999
 
 
@@ -52,3 +66,16 @@ def test_an_error_that_a_launch_does_not_tell_is_its_own_broken_link(
     assert outcome.broken is not None
     assert not outcome.broken.sticky
     assert measure(relu_workload(n=n, device=gpu), quick_session).broken is None
+
+
+def test_the_next_test_is_not_blamed_for_an_error_that_one_left(
+    pytester: pytest.Pytester, gpu: str
+) -> None:
+    torch.zeros(1, device=gpu)
+    if not runtimes():
+        pytest.skip("torch has the CUDA runtime linked in here")
+    pytester.makepyfile(LEAVES)
+    flags = ("-p", "perftests.plugin", "-p", "no:cacheprovider", f"--bandwatch-device={gpu}")
+    result = pytester.runpytest_subprocess(*flags)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*failed and nothing told so: *cudaErrorInvalidDevice (101)*"])
