@@ -7,8 +7,10 @@ that launches, and not its own. Here each test is asked for what it left behind,
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +57,11 @@ def loaded_runtimes(maps: Path = _MAPS) -> list[Any]:
     """Return the CUDA runtimes that this process has loaded; none is loaded by asking."""
     if loaded_driver() is None or not maps.exists():
         return []
-    return [_load(path) for path in sorted(set(_LIBRARY.findall(maps.read_text())))]
+    found = []
+    for path in sorted(set(_LIBRARY.findall(maps.read_text()))):
+        with suppress(OSError):  # replaced on the disk since
+            found.append(_load(path, mode=os.RTLD_NOLOAD))
+    return found
 
 
 def untold_by(runtimes: Iterable[Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,8 +58,16 @@ def test_runtimes_are_those_that_are_loaded_and_none_without_a_driver(
     maps = tmp_path / "maps"
     line = "7f00-7f01 r-xp 00000000 08:01 42   "
     paths = ["/lib/libcudart.so.13", "/lib/libc.so.6", "/lib/libcudart.so.13", "/x/libcudart-a.so"]
+    paths.append("/gone/libcudart.so.12 (deleted)")
     maps.write_text("".join(f"{line}{path}\n" for path in paths))
-    monkeypatch.setattr(untold, "_load", str)
+
+    def load(path: str, *, mode: int) -> str:
+        assert mode & os.RTLD_NOLOAD
+        if path == "/gone/libcudart.so.12":
+            raise OSError
+        return path
+
+    monkeypatch.setattr(untold, "_load", load)
     monkeypatch.setattr(untold, "loaded_driver", lambda: None)
     assert loaded_runtimes(maps) == []
     monkeypatch.setattr(untold, "loaded_driver", lambda: "driver")
