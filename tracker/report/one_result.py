@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tracker.model import Result
+from tracker.report.beside_time import beside_time, counters_table, figure, states_table
 from tracker.report.columns import show_fraction, show_rate
 from tracker.report.document import ABSENT, Column, Document, Kind, Row, Table, Value
 from tracker.report.verdicts import Heading
@@ -60,6 +61,7 @@ def result_document(heading: Heading, result: Result) -> Document:
     if placed:
         rows = tuple(_roof_row(result, *pair) for pair in placed)
         tables.append(Table("roofline", ROOFS, rows, _HEADING))
+    tables += [table for table in (states_table(result), counters_table(result)) if table]
     return Document(
         kind="result",
         title=heading.title,
@@ -83,33 +85,34 @@ def _figures(result: Result) -> Iterator[Row]:
     if summary is not None:
         middle = f"{seconds(summary.q1_s)} to {seconds(summary.q3_s)}"
         note = f"median of {summary.count}; the middle half is {middle}"
-        yield _figure("time_s", "time", summary.median_s, seconds(summary.median_s), note)
+        yield figure("time_s", "time", summary.median_s, seconds(summary.median_s), note)
     if peaks.floor_s is not None:
         note = "by the same timer"
         if summary is not None:
             note += f", {_of_time(peaks.floor_s, summary.median_s)}"
-        yield _figure("floor_s", "empty kernel", peaks.floor_s, seconds(peaks.floor_s, 3), note)
+        yield figure("floor_s", "empty kernel", peaks.floor_s, seconds(peaks.floor_s, 3), note)
     rate = result.bandwidth
     if rate is not None and result.bytes_moved is not None:
         moved = f"{size(result.bytes_moved)} moved"
         moved += f"; {LAUNCH_BOUND}: {LAUNCH_BOUND_MEANS}" if launch_bound(result) else ""
-        yield _figure("bandwidth_bytes_per_s", "bandwidth", rate, bandwidth(rate), moved)
+        yield figure("bandwidth_bytes_per_s", "bandwidth", rate, bandwidth(rate), moved)
     yield from _shares(result)
     if result.flop and summary is not None:
         did = result.flop / summary.median_s
         note = f"{result.flop:,} FLOP"
-        yield _figure("flop_per_s", "arithmetic", did, f"{_gflop(did)} GFLOP/s", note)
+        yield figure("flop_per_s", "arithmetic", did, f"{_gflop(did)} GFLOP/s", note)
     if result.flop and result.bytes_moved:
         intensity = result.flop / result.bytes_moved
         shown = f"{_significant(intensity)} FLOP/byte"
         note = "of bytes moved"
         note += "" if launch_bound(result) else "; below a ridge the memory is the limit"
-        yield _figure("intensity_flop_per_byte", "intensity", intensity, shown, note)
+        yield figure("intensity_flop_per_byte", "intensity", intensity, shown, note)
     check = result.correctness
     if check.worst_ratio is not None:
         shown = _significant(float(check.worst_ratio))
         note = "of the error bound, at the worst element; at most 1 passes"
-        yield _figure("worst_ratio", "error", check.worst_ratio, shown, note)
+        yield figure("worst_ratio", "error", check.worst_ratio, shown, note)
+    yield from beside_time(result)
 
 
 def _shares(result: Result) -> Iterator[Row]:
@@ -132,11 +135,7 @@ def _shares(result: Result) -> Iterator[Row]:
         if denominator is not None:
             note = f"{bandwidth(denominator)}, {told}"
         if note is not None:
-            yield _figure(f"{key}_fraction", name, fraction, show_fraction(fraction), note)
-
-
-def _figure(key: str, name: str, value: float | None, shown: str, note: str) -> Row:
-    return Row({"figure": key, "name": name, "value": value, "shown": shown, "note": note})
+            yield figure(f"{key}_fraction", name, fraction, show_fraction(fraction), note)
 
 
 def _placed(result: Result) -> tuple[tuple[Roof, Point], ...]:

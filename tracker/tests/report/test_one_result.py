@@ -9,7 +9,7 @@ from types import MappingProxyType
 import fastjsonschema
 import pytest
 
-from tracker.model import Correctness, Peaks, Result, Status, Warn
+from tracker.model import Correctness, DeviceState, Peaks, Result, Status, Warn
 from tracker.report import report_schema
 from tracker.report.document import Document
 from tracker.report.formats import Format, write
@@ -188,7 +188,9 @@ def test_hostile_text_does_no_harm_in_any_format(text: str) -> None:
         result(peaks=peaks),
         case=make_case(text, text),
         warnings=(Warn(text, text),),
-        reasons=MappingProxyType({"peaks.two_read_bytes_per_s": text}),
+        reasons=MappingProxyType({"peaks.two_read_bytes_per_s": text, "energy": text}),
+        during=DeviceState(throttle_reasons=(text,)),
+        counters={text: 1.0, "kernel_name": text},
     )
     shown = result_document(Heading(text, (text,), {}, (text,)), found)
     assert f"{text}: {text}" in shown.notes

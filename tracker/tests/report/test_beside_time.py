@@ -1,0 +1,101 @@
+"""What stands beside a time in the report of one result, against figures worked out by hand."""
+
+import json
+from dataclasses import replace
+
+import fastjsonschema
+import pytest
+
+from tracker.model import DeviceState, FirstCall, Result
+from tracker.report import report_schema
+from tracker.report.json_ import to_json
+from tracker.tests.report.test_one_result import document, lines, result
+
+ENERGY = {
+    "j_per_gb": 0.1234,
+    "j_per_gb_error": 0.0056,
+    "gflops_per_w": 1.013,
+    "gflops_per_w_error": 0.046,
+    "power_w": 612.4,
+    "idle_power_w": 118.2,
+    "launches_per_s": 7600.0,
+    "window_s": 2.0,
+    "steps": 20.0,
+}
+
+
+def tables(found: Result) -> dict[str, list[dict[str, object]]]:
+    data = json.loads(to_json(document(found)))
+    fastjsonschema.compile(report_schema())(data)
+    shown: dict[str, list[dict[str, object]]] = data["tables"]
+    return shown
+
+
+def figures(found: Result) -> dict[str, object]:
+    return {str(row["figure"]): row["value"] for row in tables(found)["figures"]}
+
+
+def test_cycles_stand_with_the_clock_that_they_make_of_the_time() -> None:
+    # 9068.4 cycles in 4.58 us.
+    shown = lines(replace(result(), median_cycles=9068.4))
+    assert shown["cycles 9,068"] == "cycles 9,068 at 1980 MHz"
+
+
+def test_a_cold_start_is_shown_in_its_parts_and_a_missing_one_with_its_reason() -> None:
+    cold = FirstCall(compile_s=0.471, launch_s=1.2e-3)
+    found = replace(result(), first_call=cold, reasons={"first_call.load_s": "it does not tell"})
+    shown = lines(found, width=120)
+    assert shown["compile 471"] == "compile 471 ms of the first call: the time in the compiler"
+    assert shown["load –"] == "load – it does not tell"  # noqa: RUF001
+    assert shown["first launch"] == "first launch 1.20 ms of the first call: what is left of it"
+    assert figures(found)["first_call_load_s"] is None
+    assert figures(found)["first_call_launch_s"] == 1.2e-3
+
+
+def test_of_a_case_without_a_cold_start_nothing_is_said() -> None:
+    at_hand = {f"first_call.{name}_s": "at hand" for name in ("compile", "load", "launch")}
+    assert not {key for key in figures(replace(result(), reasons=at_hand)) if "first" in key}
+
+
+def test_energy_stands_with_its_error_and_what_was_taken_off() -> None:
+    shown = lines(replace(result(), energy=ENERGY), width=120)
+    assert shown["energy 0.123"] == (
+        "energy 0.123 J/GB standard error 0.0056; 612 W under load, 118 W of them idle"
+    )
+    assert shown["efficiency 1.01"].startswith("efficiency 1.01 GFLOP/s per W standard error 0.046")
+    without = replace(result(), energy=ENERGY | {"gflops_per_w": None, "gflops_per_w_error": None})
+    assert "gflops_per_w" not in figures(without)
+
+
+@pytest.mark.parametrize("what", ["energy", "counters"])
+def test_what_was_asked_for_in_vain_says_why(what: str) -> None:
+    found = replace(result(), reasons={what: "not measured: no NVML here"})
+    assert lines(found)[f"{what} –"].endswith("not measured: no NVML here")  # noqa: RUF001
+    assert what not in figures(result())
+
+
+def test_the_device_is_shown_before_during_and_after() -> None:
+    busy = DeviceState(1.98e9, 3.201e9, 41.0, 312.6, ("sw_power_cap",), 1)
+    found = replace(result(), before=DeviceState(sm_clock_hz=1.755e9), during=busy)
+    shown = lines(found, width=120)
+    assert shown["before 1755"] == "before 1755 – – – –"  # noqa: RUF001
+    assert shown["during 1980"] == "during 1980 3201 41 313 1 sw_power_cap"
+    assert "after" not in {row["moment"] for row in tables(found)["states"]}
+    assert tables(found)["states"][1]["throttle_reasons"] == ["sw_power_cap"]
+    assert "states" not in tables(result())
+
+
+def test_counters_are_shown_as_the_record_names_them() -> None:
+    counted: dict[str, float | str | None] = {
+        "dram_read_bytes": 1048576.0,
+        "l2_hit_percent": 3.1416,
+        "kernel_name": "relu<float>",
+    }
+    found = replace(result(), counters={**counted, "occupancy_percent": None})
+    shown = lines(found)
+    assert shown["dram_read_bytes 1,048,576"] == "dram_read_bytes 1,048,576"
+    assert shown["l2_hit_percent 3.142"] == "l2_hit_percent 3.142"
+    assert shown["kernel_name relu<float>"] == "kernel_name relu<float>"
+    assert tables(found)["counters"][0]["value"] == 1048576
+    assert len(tables(found)["counters"]) == 3
+    assert "counters" not in tables(result())
