@@ -8,9 +8,10 @@ environment into which another was installed, would record that one's code under
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import GetSetDescriptorType, ModuleType
 
 from tracker.errors import ExitCode
 from tracker.loop.journal import Journal
@@ -23,11 +24,11 @@ _WHAT_TO_DO = (
     "have it found in each checkout: Python by pythonpath of [tool.pytest.ini_options], what is "
     "compiled beside its sources by build of [tool.bandwatch.ci]"
 )
-
-
 _IN_A_SESSION = (
-    "run python -m pytest there, which looks in its own folder first, or install that worktree"
+    "run python -m pytest there, which looks in its own folder first, name the folder of its "
+    "packages in pythonpath of [tool.pytest.ini_options], or install that worktree"
 )
+_NAMESPACE: GetSetDescriptorType = vars(ModuleType)["__dict__"]
 
 
 class StrayError(BuildError):
@@ -85,37 +86,57 @@ def _copied(trees: Trees, origins: Mapping[str, str], build: Sequence[str]) -> d
 def refuse_own_strays(folder: Path, apart: Path) -> None:
     """Raise StrayError where this process imported code of another worktree than the folder's.
 
-    What lies in `apart` is this program's own and measures nothing.
+    That is its source, or a copy that was installed from it. What lies in `apart` is this program's
+    own and measures nothing.
     """
     trees = Trees.of(folder)
     if not trees.others:
         return
-    found = foreign(trees, _imported(trees.others), sys.path)
-    strays = {name: file for name, file in found.items() if not file.is_relative_to(apart)}
+    copies = trees.copies_of_others()
+    imported = _imported(trees.others, copies)
+    strays = foreign(trees, imported, sys.path)
+    strays |= {name: Path(file) for name, file in imported.items() if Path(file) in copies}
+    strays = {name: file for name, file in strays.items() if not file.is_relative_to(apart)}
     if strays:
-        first = _first(strays)
+        tree = copies.get(strays[_outermost(strays)])
+        source = f", installed from {tree}" if tree else ""
         raise StrayError(
-            f"cannot record what is measured in {folder.name}: {first}, another worktree's and not "
-            f"this one's; {_IN_A_SESSION}"
+            f"cannot record what is measured in {folder.name}: {_first(strays)}{source}, another "
+            f"worktree's and not this one's; {_IN_A_SESSION}"
         )
 
 
-def _imported(trees: Sequence[Path]) -> dict[str, str]:
-    """Return the resolved files of this process's modules that lie below one of the folders."""
+def _imported(trees: Sequence[Path], copies: Collection[Path]) -> dict[str, str]:
+    """Return the resolved files of this process's modules below one of the folders, or copied."""
     roots = tuple(f"{tree}{os.sep}" for tree in trees)
+    copied = frozenset(map(str, copies))
     folders: dict[str, str] = {}
     found = {}
     for name, module in list(sys.modules.items()):
-        # Some modules answer any question; what they were loaded from stands in their namespace.
-        file = getattr(module, "__dict__", {}).get("__file__")
-        if not isinstance(file, str):
+        file = _file(module)
+        if file is None:
             continue
         folder, last = os.path.split(file)
         if folder not in folders:
             folders[folder] = os.path.realpath(folder) + os.sep
-        if folders[folder].startswith(roots):
-            found[name] = folders[folder] + last
+        whole = folders[folder] + last
+        if folders[folder].startswith(roots) or whole in copied:
+            found[name] = whole
     return found
+
+
+def _file(module: object) -> str | None:
+    """Return what a module was loaded from, without loading one that waits to be asked for more.
+
+    Some stand for a module and answer any question; some load all that they have as soon as one
+    looks at them: so their class is not asked.
+    """
+    if not issubclass(type(module), ModuleType):
+        return None
+    file = _NAMESPACE.__get__(module).get("__file__")
+    if not isinstance(file, str) or "\0" in file or not Path(file).is_absolute():
+        return None
+    return file
 
 
 def _told(strays: Mapping[str, Path], folder: Path) -> str:
@@ -127,6 +148,10 @@ def _told(strays: Mapping[str, Path], folder: Path) -> str:
 
 def _first(strays: Mapping[str, Path]) -> str:
     """Say from where the outermost stray was imported, and how many there are besides."""
-    name, file = min(strays.items(), key=lambda stray: (stray[0].count("."), stray[0]))
+    name = _outermost(strays)
     more = f" ({len(strays) - 1} more like it)" if len(strays) > 1 else ""
-    return f"{name} was imported from {file}{more}"
+    return f"{name} was imported from {strays[name]}{more}"
+
+
+def _outermost(names: Iterable[str]) -> str:
+    return min(names, key=lambda name: (name.count("."), name))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import Distribution, distributions
+from itertools import takewhile
 from pathlib import Path
 from typing import Self
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,7 @@ from tracker.loop.repository import Repository
 
 # Where the loop makes its worktrees below a project's root.
 _SIDES = (".bandwatch", "worktrees")
+_GIT = ".git"
 CODE = (".py", *EXTENSION_SUFFIXES)
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -34,14 +36,14 @@ class Trees:
     def of(cls, folder: Path) -> Self:
         """Return those of the repository that `folder` lies in; none others outside of one."""
         folder = folder.resolve()
+        repository = Repository(folder)
         try:
-            listed = Repository(folder).run("worktree", "list", "--porcelain").splitlines()
+            listed = repository.run("worktree", "list", "--porcelain")
         except GitError:
             return cls(folder)
-        named = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
-        trees = [tree for tree in (Path(name).resolve() for name in named) if tree.is_dir()]
-        own = max((t for t in trees if folder.is_relative_to(t)), key=_length, default=folder)
-        return cls(own, tuple(tree for tree in trees if tree != own))
+        # One that was moved by hand is listed where it was.
+        own = _top(repository) or folder
+        return cls(own, tuple(tree for tree in _worktrees(listed) if tree != own))
 
     @property
     def is_side(self) -> bool:
@@ -83,14 +85,48 @@ class Trees:
     def copies(self) -> frozenset[Path]:
         """Return the files of the repository's own projects that were installed elsewhere."""
         name = _own_name(self.own / PROJECT_FILE)
-        mine = (found for found in _distributions() if self._is_mine(found, name))
+        mine = (
+            found
+            for found in _distributions()
+            if self._origin(found) is not None or (name is not None and _name(found) == name)
+        )
         return frozenset(file for found in mine for file in _files(found))
 
-    def _is_mine(self, found: Distribution, name: str | None) -> bool:
+    def copies_of_others(self) -> dict[Path, Path]:
+        """Return the files that were installed from another worktree's projects, with that one."""
+        origins = ((found, self._origin(found)) for found in _distributions())
+        copied = ((found, tree) for found, tree in origins if tree and tree != self.own)
+        return {file: tree for found, tree in copied for file in _files(found)}
+
+    def _origin(self, found: Distribution) -> Path | None:
+        """Return the worktree that a distribution was installed from, as one of its projects.
+
+        What was cloned or downloaded to there is none of them.
+        """
         source = _source(found)
-        if source is not None and self.place(source) is not None:
-            return True
-        return name is not None and _name(found) == name
+        if source is None or self.place(source) is None:
+            return None
+        tree = self.owner(source)
+        if source.is_dir():
+            return None if _is_cloned(tree, source) else tree
+        return tree if _is_built(tree, source, found) else None
+
+
+def _top(repository: Repository) -> Path | None:
+    """Return the worktree that a folder lies in, that of a submodule's git directory too."""
+    top = repository.run("rev-parse", "--show-toplevel", check=False)
+    return Path(top).resolve() if top else None
+
+
+def _worktrees(listed: str) -> Iterator[Path]:
+    """Yield the worktrees that git lists and that are there; what is bare is none."""
+    for lines in (block.splitlines() for block in listed.split("\n\n")):
+        folder = Path(lines[0].removeprefix("worktree ")) if lines else None
+        if folder is None or "bare" in lines or not folder.is_dir():
+            continue
+        tree = folder.resolve() if (folder / _GIT).exists() else _top(Repository(folder))
+        if tree is not None:
+            yield tree
 
 
 def _is_side(tree: Path) -> bool:
@@ -121,6 +157,16 @@ def _name(found: Distribution) -> str:
     return _normal(found.metadata["Name"] or "")
 
 
+def _is_built(tree: Path | None, archive: Path, found: Distribution) -> bool:
+    """Whether an archive in a worktree was built from it: by its name, or by the files in it."""
+    around = [folder for folder in archive.parents if tree and folder.is_relative_to(tree)]
+    if _name(found) in {_own_name(folder / PROJECT_FILE) for folder in around}:
+        return True
+    code = [str(file) for file in found.files or () if file.name.endswith(CODE)]
+    places = (place for folder in around for place in (folder, folder / "src"))
+    return any((place / file).is_file() for place in places for file in code)
+
+
 def _own_name(project: Path) -> str | None:
     """Return the name of the distribution that a pyproject.toml describes."""
     try:
@@ -146,7 +192,8 @@ def foreign(trees: Trees, origins: Mapping[str, str], looked_in: Sequence[str]) 
     """Return the modules among `origins` that are another worktree's source, with their files.
 
     An ignored file counts where it lies beside files of git's, or is found by its name in a folder
-    of the path that nothing was installed into: what is built is code, what is cached is not.
+    of the path that nothing was installed into: what is built is code, what is cached is not, nor
+    is a script that was started, nor what was cloned.
     """
     path = {Path(entry).resolve() for entry in looked_in if entry}
     kept: dict[Path, bool] = {}
@@ -158,9 +205,17 @@ def foreign(trees: Trees, origins: Mapping[str, str], looked_in: Sequence[str]) 
         root = _root(name, file)
         if file.parent not in kept:
             kept[file.parent] = _keeps(tree, file.parent)
-        if kept[file.parent] or (root in path and not any(root.glob("*.dist-info"))):
+        built = root in path and name != "__main__" and not any(root.glob("*.dist-info"))
+        if kept[file.parent] or (built and not _is_cloned(tree, file.parent)):
             found[name] = file
     return found
+
+
+def _is_cloned(tree: Path | None, folder: Path) -> bool:
+    """Whether a folder lies in a repository that is none of its worktree's submodules."""
+    inside = takewhile(lambda around: around != tree, (folder, *folder.parents))
+    top = next((around for around in inside if (around / _GIT).exists()), None)
+    return top is not None and not _listed(tree, top)
 
 
 def _root(name: str, file: Path) -> Path:
@@ -171,9 +226,14 @@ def _root(name: str, file: Path) -> Path:
 
 def _keeps(tree: Path | None, folder: Path) -> bool:
     """Whether git keeps files in a folder, those of submodules included."""
+    return any(file.parent == folder for file in _listed(tree, folder))
+
+
+def _listed(tree: Path | None, folder: Path) -> tuple[Path, ...]:
+    """Return the files that git keeps below a folder, those of submodules included."""
     if tree is None:
-        return False
+        return ()
     listed = Repository(tree).run(
         "ls-files", "-z", "--recurse-submodules", "--", str(folder), check=False
     )
-    return any((tree / name).parent == folder for name in listed.split("\0") if name)
+    return tuple(tree / name for name in listed.split("\0") if name)

@@ -1,5 +1,6 @@
 """`pytest --benchmark` beside another worktree whose code was installed: nothing is recorded."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,48 @@ import pytest
 from tracker.tests.sandbox import Sandbox, alone, envelope
 
 pytest_plugins = ("pytester",)
+# What stands in sys.modules of some processes.
+ODD = """
+import os, sys
+from importlib.machinery import ModuleSpec
+from importlib.util import LazyLoader, module_from_spec
+from types import ModuleType
+
+class Never:
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        raise ImportError("loaded by looking at it")
+
+class Whole(ModuleType):
+    @property
+    def __dict__(self):
+        raise ImportError("loaded by looking at it")
+
+class Anything:
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+def keep(name, module, file=None):
+    if file is not None:
+        module.__file__ = file
+    sys.modules[name] = module
+
+def pytest_runtest_teardown():
+    if "lazy" not in sys.modules:
+        loader = LazyLoader(Never())
+        spec = ModuleSpec("lazy", loader)
+        sys.modules["lazy"] = module_from_spec(spec)
+        loader.exec_module(sys.modules["lazy"])
+        keep("whole", Whole("whole"))
+        keep("anything", Anything())
+        keep("relative", ModuleType("relative"), "relative.py")
+        keep("impossible", ModuleType("impossible"), chr(0))
+        os.chdir({other!r})
+"""
 
 
 @pytest.fixture
@@ -50,6 +93,7 @@ def test_it_is_refused_before_anything_is_measured(
     assert f"cannot record what is measured in {sandbox.folder.name}: edk was imported from" in text
     assert f"{other}/src/edk/__init__.py, another worktree's and not this one's" in text
     assert "run python -m pytest there" in text
+    assert "or install that worktree" in text
     assert "measured\n" not in text
     assert text.count("another worktree's") == 1
     assert not sandbox.stored()
@@ -87,6 +131,33 @@ def test_a_failed_test_says_more_and_nothing_is_recorded_either(
     assert code == 1
     assert "another worktree's" in text
     assert not sandbox.stored()
+
+
+def test_a_copy_that_was_installed_from_another_worktree_is_refused(
+    sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = sandbox.folder.with_name(f"{sandbox.folder.name}-env") / "site-packages"
+    facts = place / "edk-1.dist-info"
+    facts.mkdir(parents=True)
+    (place / "edk.py").write_text("SCALE = 1\n")
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: edk\nVersion: 1\n")
+    (facts / "RECORD").write_text("edk.py,,\n")
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    sandbox.records({"relu": "import edk"}, relu=envelope())
+    for source, expected in ((other, 4), (sandbox.folder, 0)):
+        (facts / "direct_url.json").write_text(json.dumps({"url": source.as_uri()}))
+        code, text = run(sandbox)
+        assert code == expected, text
+        assert (f"edk.py, installed from {other}, another worktree's" in text) == bool(expected)
+
+
+def test_modules_that_wait_to_be_loaded_or_answer_anything_are_left_as_they_are(
+    sandbox: Sandbox, other: Path
+) -> None:
+    (sandbox.folder / "suite/conftest.py").write_text(ODD.format(other=str(other)))
+    code, text = run(sandbox, "--rootdir", str(sandbox.folder))
+    assert code == 0, text
+    assert len(sandbox.stored()) == 1
 
 
 @pytest.mark.parametrize("arguments", [(), ("-n", "1")])
