@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import floor, isfinite, log10
 
 _TIME: Sequence[tuple[float, str]] = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_LEAST, _MOST = 1e-12, 1e15
 _BINARY: Sequence[tuple[int, str]] = (
     (1 << 40, "TiB"),
     (1 << 30, "GiB"),
@@ -13,11 +14,16 @@ _BINARY: Sequence[tuple[int, str]] = (
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Return `value` in plain notation with `digits` significant digits."""
+    """Return `value` with `digits` significant digits, in plain notation where people can read it.
+
+    Beyond 10^15 and below 10^-12 it takes a power of ten.
+    """
     if not isfinite(value):
         return str(value)
     if value == 0:
         return "0"
+    if not _LEAST <= abs(value) < _MOST:
+        return f"{value:.{digits - 1}e}"
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
     return f"{value:.{decimals}f}"
 

@@ -6,6 +6,7 @@ from tracker.model import DeviceState, Result
 from tracker.report.document import ABSENT, Column, Kind, Row, Table, Value, show_plain
 from tracker.units import seconds, significant
 
+_MOST = 1e15
 _PARTS = (
     ("compile_s", "compile", "of the first call: the time in the compiler"),
     ("load_s", "load", "of the first call: the machine code onto the device"),
@@ -27,7 +28,7 @@ def beside_time(result: Result) -> Iterator[Row]:
     cycles, summary = result.median_cycles, result.summary
     if cycles is not None and summary is not None:
         clock = significant(cycles / summary.median_s / 1e6)
-        yield figure("median_cycles", "cycles", cycles, f"{cycles:,.0f}", f"at {clock} MHz")
+        yield figure("median_cycles", "cycles", cycles, _grouped(cycles), f"at {clock} MHz")
     yield from _first_call(result)
     yield from _energy(result.energy or {})
     for name in ("energy", "counters"):
@@ -56,15 +57,21 @@ def _energy(found: Mapping[str, float | None]) -> Iterator[Row]:
         shown = f"{significant(value, 3)} {unit}"
         within = "" if error is None else f"standard error {significant(error, 2)}; "
         powers = {"power_w": "?", "idle_power_w": "?"} | told
-        yield figure(name, shown_as, value, shown, within + note.format(**powers))
+        beside = note.format(**powers) if {"power_w", "idle_power_w"} & found.keys() else "not told"
+        yield figure(name, shown_as, value, shown, within + beside)
 
 
 def _mega(value: Value) -> str:
-    return f"{value / 1e6:.0f}" if isinstance(value, float) else ABSENT
+    return _whole(value / 1e6) if isinstance(value, float) else ABSENT
 
 
 def _whole(value: Value) -> str:
-    return f"{value:.0f}" if isinstance(value, float) else ABSENT
+    return _grouped(value).replace(",", "") if isinstance(value, float) else ABSENT
+
+
+def _grouped(value: float) -> str:
+    """Return a count, its thousands set apart; what is too large for one in a power of ten."""
+    return f"{value:,.0f}" if abs(value) < _MOST else significant(value)
 
 
 STATES = (
@@ -80,7 +87,7 @@ STATES = (
 
 def _counted(value: Value) -> str:
     if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() else significant(value)
+        return _grouped(value) if value.is_integer() else significant(value)
     return show_plain(value)
 
 
@@ -106,11 +113,14 @@ def _state(moment: str, state: DeviceState) -> Row:
 
 
 def counters_table(result: Result) -> Table | None:
-    """Return what Nsight Compute counted, as the record names it; None where it was not asked."""
+    """Return what Nsight Compute counted, or the tool that an imported file is of, by its names.
+
+    None where nothing was.
+    """
     rows = [
         Row({"counter": name, "value": value})
         for name, value in (result.counters or {}).items()
         if value is not None
     ]
-    heading = "Counters of one launch under Nsight Compute, none of the time's"
+    heading = "Counters beside the time, as the record names them"
     return Table("counters", COUNTERS, tuple(rows), heading) if rows else None

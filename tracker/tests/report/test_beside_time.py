@@ -67,6 +67,26 @@ def test_energy_stands_with_its_error_and_what_was_taken_off() -> None:
     assert "gflops_per_w" not in figures(without)
 
 
+def test_energy_without_powers_says_so() -> None:
+    shown = lines(replace(result(), energy={"j_per_gb": 0.1234}), width=120)
+    assert shown["energy 0.123"] == "energy 0.123 J/GB not told"
+
+
+def test_numbers_that_nobody_could_read_stand_in_powers_of_ten() -> None:
+    odd = DeviceState(power_w=1e300)
+    counted: dict[str, float | str | None] = {"large": 1e300, "small": 5e-324, "count": 1e14}
+    energy = {"j_per_gb": -1e30, "power_w": 1.0, "idle_power_w": None}
+    found = replace(result(), median_cycles=1e300, energy=energy, counters=counted, before=odd)
+    shown = lines(found, width=120)
+    assert shown["cycles 1.000e+300"].startswith("cycles 1.000e+300 at ")
+    assert shown["energy -1.00e+30"] == "energy -1.00e+30 J/GB 1.00 W under load, ? W of them idle"
+    assert shown["before 1.000e+300"]
+    assert shown["large 1.000e+300"]
+    assert shown["small 4.941e-324"]
+    assert shown["count 100,000,000,000,000"]
+    assert max(map(len, shown.values())) <= 120
+
+
 @pytest.mark.parametrize("what", ["energy", "counters"])
 def test_what_was_asked_for_in_vain_says_why(what: str) -> None:
     found = replace(result(), reasons={what: "not measured: no NVML here"})
@@ -98,4 +118,6 @@ def test_counters_are_shown_as_the_record_names_them() -> None:
     assert shown["kernel_name relu<float>"] == "kernel_name relu<float>"
     assert tables(found)["counters"][0]["value"] == 1048576
     assert len(tables(found)["counters"]) == 3
+    # An imported file has counters of its own tool's, some of them of the time.
+    assert "Counters beside the time, as the record names them" in shown.values()
     assert "counters" not in tables(result())
