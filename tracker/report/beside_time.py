@@ -77,10 +77,10 @@ def _grouped(value: float) -> str:
 STATES = (
     Column("moment", "device", Kind.WORD),
     Column("sm_clock_hz", "SM MHz", Kind.NUMBER, _mega),
-    Column("memory_clock_hz", "memory MHz", Kind.NUMBER, _mega),
-    Column("temperature_c", "°C", Kind.NUMBER, _whole),
+    Column("memory_clock_hz", "memory MHz", Kind.NUMBER, _mega, drop=3),
+    Column("temperature_c", "°C", Kind.NUMBER, _whole, drop=1),
     Column("power_w", "W", Kind.NUMBER, _whole),
-    Column("other_processes", "others", Kind.NUMBER),
+    Column("other_processes", "others", Kind.NUMBER, drop=2),
     Column("throttle_reasons", "slowed by", Kind.TEXT),
 )
 

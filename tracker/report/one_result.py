@@ -43,8 +43,8 @@ ROOFS = (
     Column("roof", "roof", Kind.TEXT),
     Column("bytes_per_s", "GB/s", Kind.NUMBER, show_rate),
     Column("flop_per_s", None),
-    Column("ridge_flop_per_byte", "ridge", Kind.NUMBER, _significant),
-    Column("attainable_flop_per_s", "attainable", Kind.NUMBER, _gflop),
+    Column("ridge_flop_per_byte", "ridge", Kind.NUMBER, _significant, drop=2),
+    Column("attainable_flop_per_s", "attainable", Kind.NUMBER, _gflop, drop=1),
     Column("attained_fraction", "attained", Kind.NUMBER, show_fraction),
     Column("bound_by", "bound by", Kind.WORD),
 )

@@ -105,6 +105,17 @@ def test_the_device_is_shown_before_during_and_after() -> None:
     assert "states" not in tables(result())
 
 
+def test_a_narrow_terminal_takes_columns_away_and_cuts_no_number() -> None:
+    busy = DeviceState(1.98e9, 3.201e9, 41.0, 312.6, ("sw_power_cap", "hw_thermal_slowdown"), 1)
+    shown = lines(replace(result(), during=busy), width=40)
+    assert shown["device SM"] == "device SM MHz W slowed by"
+    assert shown["during 1980"].startswith("during 1980 313 ")
+    assert shown["roof GB/s"] == "roof GB/s attained bound by"
+    wide = lines(replace(result(), during=busy), width=100)
+    assert shown != wide
+    assert wide["device SM"] == "device SM MHz memory MHz °C W others slowed by"
+
+
 def test_counters_are_shown_as_the_record_names_them() -> None:
     counted: dict[str, float | str | None] = {
         "dram_read_bytes": 1048576.0,
