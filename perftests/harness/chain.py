@@ -88,13 +88,14 @@ def measure(
     findings = Findings(chosen, mode, test, inputs=drawn(chosen, session.settings))
     truth = session.oracle.truth(chosen, session.settings.seed)
     bench = session.bench(truth.values[0].device)
+    links = _Chain(findings, bench, session.oracle, truth)
     broken = None
     try:
         bench.device.synchronize()  # the inputs were made on the caller's stream
         with bench.device.stream():
-            _Chain(findings, bench, session.oracle, truth).run(timing=timing)
+            links.run(timing=timing)
     except Exception as error:  # noqa: BLE001  _broken raises what is no broken link
-        broken = _broken(error, bench)
+        broken = _broken(error, bench, theirs=links.asks)
         _refuse(findings, broken)
     sample = findings.sample
     walls = findings.walls
@@ -122,8 +123,11 @@ def _refuse(found: Findings, broken: ChainBrokenError) -> None:
     found.sample, found.energy, found.first_call = None, None, {}
 
 
-def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
-    """Return the broken link; raise an error that is none, nor of the device or a launch."""
+def _broken(error: Exception, bench: Bench, *, theirs: bool) -> ChainBrokenError:
+    """Return the broken link; raise an error that is none, nor of the device or a launch.
+
+    One of `theirs` came of making inputs or a reference: it is no launch's, whatever it says.
+    """
     if isinstance(error, ChainBrokenError):
         return error
     try:
@@ -136,7 +140,9 @@ def _broken(error: Exception, bench: Bench) -> ChainBrokenError:
             f"the buffers do not fit: {_told(error)}; end what else uses the device, or measure a "
             "smaller case",
         )
-    if str(error).startswith(_OF_CUDA):  # kept by the runtime for whoever asks it next: us
+    if not theirs and str(error).startswith(
+        _OF_CUDA
+    ):  # kept by the runtime for whoever asks it next: us
         return ChainBrokenError(
             Link.LAUNCH, f"it failed and did not say so: {_told(error)}; check each launch"
         )
@@ -152,6 +158,8 @@ class _Chain:
         self.bench = bench
         self.oracle = oracle
         self.truth = truth
+        self.asks = False
+        """Whether the workload is asked for inputs or a reference right now."""
 
     def run(self, *, timing: bool) -> None:
         """Go through every link; raise ChainBrokenError at the first that does not hold.
@@ -289,7 +297,10 @@ class _Chain:
 
         Each round wants its outputs written anew: what another stream left there is gone.
         """
+        sets.first.output.poison(POISON_NUMBER)  # meets an error that a launch did not tell
+        self.asks = True
         self.truth = self.oracle.truth(self.workload, self.bench.settings.fresh_seed)
+        self.asks = False
         sets.load(self.truth.values, POISON_NUMBER)
         for left in reversed(range(rounds)):
             self._tried(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -219,6 +220,27 @@ def test_a_launch_that_does_not_tell_its_error_is_named_by_who_meets_it(
     assert "CUDA error: invalid configuration argument; check" in str(outcome.broken)
     assert (outcome.result["status"], outcome.seconds) == ("error", [])
     validate(outcome.envelope)
+
+
+@pytest.mark.parametrize("timing", [True, False])
+@pytest.mark.parametrize("what", ["make_inputs", "reference"])
+def test_an_error_of_the_workloads_own_functions_is_raised_and_blamed_on_no_launch(
+    what: str, timing: bool
+) -> None:
+    """It says what a launch's would, and comes with other values alone."""
+    sound = relu_workload()
+    calls = []
+
+    def fails(value: Any) -> Any:
+        calls.append(value)
+        if len(calls) > 1:
+            raise RuntimeError("CUDA error: no kernel image is available for execution")
+        return getattr(sound, what)(value)
+
+    failing: dict[str, Any] = {what: fails}
+    with pytest.raises(RuntimeError, match="no kernel image"):
+        measure(replace(sound, **failing), session(timing=timing))
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize(
