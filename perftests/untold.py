@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
 _MAPS = Path("/proc/self/maps")
-_LIBRARY = re.compile(r"/\S*libcudart\S*")
+_LIBRARY = re.compile(r" (/(?:[^\n]*/)?libcudart[^/\n]*?)(?: \(deleted\))?$", re.MULTILINE)
+"""The path at a line's end, whatever stands in it."""
 _NO_ERROR = frozenset({0, 600})
 """Success, and what an event or a stream that is not done yet answers when it is queried."""
 _load = ctypes.CDLL
@@ -35,6 +37,7 @@ class UntoldWatch:
 
     def __init__(self) -> None:
         self._measures = False
+        self._modules = 0
         self._runtimes: list[Any] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -44,13 +47,19 @@ class UntoldWatch:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Warn of what a test left behind; of a lost device there is more to say elsewhere."""
-        done = yield
-        if self._measures and LOST not in item.config.stash:
-            self._runtimes = self._runtimes or loaded_runtimes()
-            told = untold_by(self._runtimes)
-            if told is not None:
-                warnings.warn(pytest.PytestWarning(told), stacklevel=1)
-        return done
+        try:
+            return (yield)
+        finally:  # one whose teardown fails leaves no less
+            if self._measures and LOST not in item.config.stash:
+                self._warn()
+
+    def _warn(self) -> None:
+        if len(sys.modules) != self._modules:  # what is imported may load a runtime of its own
+            self._modules = len(sys.modules)
+            self._runtimes = loaded_runtimes()
+        told = untold_by(self._runtimes)
+        if told is not None:
+            warnings.warn(pytest.PytestWarning(told), stacklevel=1)
 
 
 def loaded_runtimes(maps: Path = _MAPS) -> list[Any]:
@@ -58,7 +67,7 @@ def loaded_runtimes(maps: Path = _MAPS) -> list[Any]:
     if loaded_driver() is None or not maps.exists():
         return []
     found = []
-    for path in sorted(set(_LIBRARY.findall(maps.read_text()))):
+    for path in sorted(set(_LIBRARY.findall(maps.read_text(errors="surrogateescape")))):
         with suppress(OSError):  # replaced on the disk since
             found.append(_load(path, mode=os.RTLD_NOLOAD))
     return found

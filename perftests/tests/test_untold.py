@@ -58,8 +58,9 @@ def test_runtimes_are_those_that_are_loaded_and_none_without_a_driver(
     maps = tmp_path / "maps"
     line = "7f00-7f01 r-xp 00000000 08:01 42   "
     paths = ["/lib/libcudart.so.13", "/lib/libc.so.6", "/lib/libcudart.so.13", "/x/libcudart-a.so"]
-    paths.append("/gone/libcudart.so.12 (deleted)")
-    maps.write_text("".join(f"{line}{path}\n" for path in paths))
+    paths += ["/gone/libcudart.so.12 (deleted)", "/a b/libcudart.so.12", "/libcudart-13/lib/x.so"]
+    lines = [f"{line}{path}\n".encode() for path in paths] + [line.encode() + b"/\xff\n"]
+    maps.write_bytes(b"".join(lines))
 
     def load(path: str, *, mode: int) -> str:
         assert mode & os.RTLD_NOLOAD
@@ -71,7 +72,8 @@ def test_runtimes_are_those_that_are_loaded_and_none_without_a_driver(
     monkeypatch.setattr(untold, "loaded_driver", lambda: None)
     assert loaded_runtimes(maps) == []
     monkeypatch.setattr(untold, "loaded_driver", lambda: "driver")
-    assert loaded_runtimes(maps) == ["/lib/libcudart.so.13", "/x/libcudart-a.so"]
+    found = ["/a b/libcudart.so.12", "/lib/libcudart.so.13", "/x/libcudart-a.so"]
+    assert loaded_runtimes(maps) == found
     assert loaded_runtimes(tmp_path / "absent") == []
 
 
@@ -84,6 +86,41 @@ def test_the_test_that_left_an_error_is_warned_of_and_the_next_one_is_well(
     result.stdout.fnmatch_lines(
         ["test_it.py::test_leaves_an_error", "*cudaErrorInvalidConfiguration (9)*"]
     )
+
+
+def test_a_test_whose_teardown_fails_leaves_nothing_to_the_next_one(
+    pytester: pytest.Pytester,
+) -> None:
+    fails = """
+import pytest
+
+@pytest.fixture
+def failing():
+    yield
+    raise OSError
+"""
+    leaves = LEAVES.replace("leaves_an_error()", "leaves_an_error(failing)")
+    pytester.makepyfile(test_it=fails + leaves + MEASURES)
+    pytester.runpytest_subprocess(*FAST).assert_outcomes(passed=3, errors=1, warnings=1)
+
+
+def test_a_runtime_that_a_later_test_loads_is_asked_too(pytester: pytest.Pytester) -> None:
+    loads = """
+import sys
+from types import ModuleType
+
+def test_loads_nothing():
+    pass
+
+def test_loads_another():
+    sys.modules["another"] = ModuleType("another")
+    other = Runtime(9)
+    untold.loaded_runtimes = lambda: [runtime, other]
+"""
+    pytester.makepyfile(test_it=LEAVES.replace("kept = 9", "kept = 0") + loads + MEASURES)
+    result = pytester.runpytest_subprocess(*FAST)
+    result.assert_outcomes(passed=5, warnings=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_loads_another"])
 
 
 def test_where_warnings_are_errors_it_is_one_of_the_test_that_left_it(
