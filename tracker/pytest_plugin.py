@@ -7,8 +7,9 @@ of its report. Without the flag this plugin does nothing.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -133,12 +134,16 @@ class StraysTold:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._modules = 0
+        self._strays: str | None = None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Send it with what the worker sends at its end."""
-        output: dict[str, object] = self._config.workeroutput  # type: ignore[attr-defined]
-        output[_STRAYS] = _strays(self._config)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Send it with each report: a worker that crashes sends nothing at its end."""
+        if len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            self._strays = self._strays or _strays(self._config)
+        setattr(report, _STRAYS, self._strays)
 
 
 def _strays(config: pytest.Config) -> str | None:
@@ -187,14 +192,9 @@ class Recorder:
             del self._session
             pytest.exit(f"bandwatch: {told}", returncode=int(ExitCode.UNFIT))
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Take what a parallel worker tells at its end."""
-        told = getattr(node, "workeroutput", {}).get(_STRAYS)
-        self._strays = self._strays or told
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take one phase of one test."""
+        """Take one phase of one test, and what a parallel worker tells with it."""
+        self._strays = self._strays or getattr(report, _STRAYS, None)
         self._collector.add(report)
 
     @pytest.hookimpl(trylast=True)

@@ -122,6 +122,19 @@ def test_what_a_parallel_worker_imports_is_refused(
     assert not sandbox.stored()
 
 
+def test_what_a_parallel_worker_imports_before_it_crashes_is_refused(
+    sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(monkeypatch, other)
+    crashes = "import os; os._exit(3)"
+    sandbox.records({"a": "import edk", "b": crashes}, a=envelope(), b=envelope())
+    code, text = run(sandbox, "-n", "1", "--max-worker-restart=0")
+    assert code != 0
+    assert "1 passed" in text
+    assert f"edk was imported from {other}" in text
+    assert not sandbox.stored()
+
+
 def test_a_failed_test_says_more_and_nothing_is_recorded_either(
     sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
