@@ -5,51 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tracker.tests.odd_modules import ODD_MODULES
 from tracker.tests.sandbox import Sandbox, alone, envelope
 
 pytest_plugins = ("pytester",)
-# What stands in sys.modules of some processes.
-ODD = """
-import os, sys
-from importlib.machinery import ModuleSpec
-from importlib.util import LazyLoader, module_from_spec
-from types import ModuleType
-
-class Never:
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        raise ImportError("loaded by looking at it")
-
-class Whole(ModuleType):
-    @property
-    def __dict__(self):
-        raise ImportError("loaded by looking at it")
-
-class Anything:
-    __slots__ = ()
-
-    def __getattr__(self, name):
-        raise RuntimeError(name)
-
-def keep(name, module, file=None):
-    if file is not None:
-        module.__file__ = file
-    sys.modules[name] = module
-
-def pytest_runtest_teardown():
-    if "lazy" not in sys.modules:
-        loader = LazyLoader(Never())
-        spec = ModuleSpec("lazy", loader)
-        sys.modules["lazy"] = module_from_spec(spec)
-        loader.exec_module(sys.modules["lazy"])
-        keep("whole", Whole("whole"))
-        keep("anything", Anything())
-        keep("relative", ModuleType("relative"), "relative.py")
-        keep("impossible", ModuleType("impossible"), chr(0))
-        os.chdir({other!r})
-"""
 
 
 @pytest.fixture
@@ -167,7 +126,9 @@ def test_a_copy_that_was_installed_from_another_worktree_is_refused(
 def test_modules_that_wait_to_be_loaded_or_answer_anything_are_left_as_they_are(
     sandbox: Sandbox, other: Path
 ) -> None:
-    (sandbox.folder / "suite/conftest.py").write_text(ODD.format(other=str(other)))
+    (sandbox.folder / "suite/conftest.py").write_text(
+        f"{ODD_MODULES}    os.chdir({str(other)!r})\n"
+    )
     code, text = run(sandbox, "--rootdir", str(sandbox.folder))
     assert code == 0, text
     assert len(sandbox.stored()) == 1

@@ -31,6 +31,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from types import GetSetDescriptorType, ModuleType
 from typing import Any, TextIO
 
 import pytest
@@ -44,6 +45,7 @@ PARENT = "BANDWATCH_PARENT"
 TREES = "BANDWATCH_TREES"
 _UNCALLED = 70
 _TOLD = 4_000
+_NAMESPACE: GetSetDescriptorType = vars(ModuleType)["__dict__"]
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # A test that measures asks for one of these; the suite's other tests are not for here.
 _MEASURING = frozenset({"gpu_benchmark", "benchmark"})
@@ -241,11 +243,20 @@ def _import_all(names: dict[str, None]) -> None:
 
 def _installed(name: str, root: Path) -> bool:
     """Whether a module is none of the checkout's own and can be imported by its name."""
-    spec = getattr(sys.modules.get(name), "__spec__", None)
+    spec = _facts(sys.modules.get(name)).get("__spec__")
     origin = getattr(spec, "origin", None)
     if getattr(spec, "name", None) != name or not origin:
         return False
     return origin in {"built-in", "frozen"} or not Path(origin).is_relative_to(root)
+
+
+def _facts(module: object) -> dict[str, Any]:
+    """Return a module's namespace, without loading one that waits to be asked for more.
+
+    Some stand for a module and answer any question; some load all that they have as soon as one
+    looks at them: so their class is not asked.
+    """
+    return _NAMESPACE.__get__(module) if issubclass(type(module), ModuleType) else {}
 
 
 def _elsewhere(trees: dict[str, Any]) -> dict[str, str]:
@@ -257,9 +268,8 @@ def _elsewhere(trees: dict[str, Any]) -> dict[str, str]:
     folders: dict[str, str] = {}
     found = {}
     for name, module in list(sys.modules.items()):
-        # Some modules answer any question; what they were loaded from stands in their namespace.
-        file = getattr(module, "__dict__", {}).get("__file__")
-        if not isinstance(file, str):
+        file = _facts(module).get("__file__")
+        if not isinstance(file, str) or "\0" in file or not Path(file).is_absolute():
             continue
         folder, last = os.path.split(file)
         if folder not in folders:

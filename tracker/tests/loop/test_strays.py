@@ -20,6 +20,7 @@ from tracker.loop.trees import Trees, foreign
 from tracker.loop.worktrees import Worktrees, worktrees
 from tracker.tests.loop import editable, fake, project
 from tracker.tests.loop.conftest import Command
+from tracker.tests.odd_modules import ODD_MODULES
 
 INSIDE = Path("/nowhere")
 FAST, SLOW = 1e-4, 2e-4
@@ -176,6 +177,15 @@ def test_tools_and_caches_inside_the_project_are_no_strays(
     made.write_text("")
     files = {**editable.by_path(root / "src"), "tool.py": ""}
     editable.install(root, monkeypatch, files)
+    assert seconds(root, "main") == pytest.approx(FAST, rel=0.05)
+
+
+def test_modules_that_wait_to_be_loaded_or_answer_anything_are_left_as_they_are(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"conftest.py": editable.CONFTEST + ODD_MODULES + f"    os.chdir({str(root)!r})\n"}
+    editable.make(root, files=files)
+    editable.install(root, monkeypatch, editable.by_path(root / "src"))
     assert seconds(root, "main") == pytest.approx(FAST, rel=0.05)
 
 
