@@ -140,9 +140,8 @@ def _broken(error: Exception, bench: Bench, *, theirs: bool) -> ChainBrokenError
             f"the buffers do not fit: {_told(error)}; end what else uses the device, or measure a "
             "smaller case",
         )
-    if not theirs and str(error).startswith(
-        _OF_CUDA
-    ):  # kept by the runtime for whoever asks it next: us
+    kept = str(error).startswith(_OF_CUDA)  # by the runtime, for whoever asks it next: us
+    if kept and not theirs:
         return ChainBrokenError(
             Link.LAUNCH, f"it failed and did not say so: {_told(error)}; check each launch"
         )
