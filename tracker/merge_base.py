@@ -114,8 +114,10 @@ def standing(
     if not found:
         missing = f"no comparable result of the merge base {base[:12]} in {here}{problem}"
         advice = "" if tried else "; --benchmark-base measures the merge base"
-        instead = f"judged against the nearest ancestor{advice}"
-        return Standing(line_of(run.checkout, root), f"{missing}: {instead}")
+        whole = line_of(run.checkout, root)
+        any_ancestor = whole is None or covered(store, run, whole, wanted)
+        instead = f"judged against {'the nearest ancestor' if any_ancestor else 'nothing'}{advice}"
+        return Standing(whole, f"{missing}: {instead}")
     parts = [f"{_cases(local)} from {here}"] if local else []
     parts += [f"{_cases(found - local)} from {team.shown}"] if team and found > local else []
     parts += [f"{_cases(wanted - found)} without a result"] if found != wanted else []

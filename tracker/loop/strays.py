@@ -25,8 +25,8 @@ _WHAT_TO_DO = (
     "compiled beside its sources by build of [tool.bandwatch.ci]"
 )
 _IN_A_SESSION = (
-    "run python -m pytest there, which looks in its own folder first, name the folder of its "
-    "packages in pythonpath of [tool.pytest.ini_options], or install that worktree"
+    "name the folder of its packages in pythonpath of [tool.pytest.ini_options], run python -m "
+    "pytest there where they lie at its top, or install that worktree"
 )
 _NAMESPACE: GetSetDescriptorType = vars(ModuleType)["__dict__"]
 

@@ -95,6 +95,8 @@ def _refuse_unknown(chosen: Mapping[str, object]) -> None:
         raise ValueError(f"no filter is called {', '.join(unknown)}; expected {', '.join(FILTERS)}")
 
 
+# Of cases that fit, so many are named in an error.
+_NAMED = 5
 _BETWEEN_WORDS = re.compile(r"[\s/\[\]]+")
 
 
@@ -132,6 +134,8 @@ def find_case(store: Store, text: str) -> tuple[str, Case]:
         row.label if labels[row.label] == 1 else f"{row.label} ({row.fingerprint})" for row in found
     )
     more = "more words" if max(labels.values()) == 1 else "more words or a fingerprint"
+    rest = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     raise NotFoundError(
-        f"cannot find case {text!a}: {len(found)} cases fit: {'; '.join(named[:5])}; give {more}"
+        f"cannot find case {text!a}: {len(found)} cases fit: {'; '.join(named[:_NAMED])}{rest}; "
+        f"give {more}"
     )

@@ -27,8 +27,8 @@ def beside_time(result: Result) -> Iterator[Row]:
     """Yield the figures that are known beside the time; of a part that is not told, the reason."""
     cycles, summary = result.median_cycles, result.summary
     if cycles is not None and summary is not None:
-        clock = significant(cycles / summary.median_s / 1e6)
-        yield figure("median_cycles", "cycles", cycles, _grouped(cycles), f"at {clock} MHz")
+        note = "of the time, by the clock as it was read in the sample"
+        yield figure("median_cycles", "cycles", cycles, _grouped(cycles), note)
     yield from _first_call(result)
     yield from _energy(result.energy or {})
     for name in ("energy", "counters"):
@@ -40,6 +40,11 @@ def _first_call(result: Result) -> Iterator[Row]:
     """Yield the parts of a cold start; nothing of a case that had none."""
     parts = {name: getattr(result.first_call, name) for name, _, _ in _PARTS}
     if all(value is None for value in parts.values()):
+        return
+    if parts["compile_s"] is None and parts["load_s"] is None:
+        whole = seconds(parts["launch_s"], 3)
+        told = "compiling and loading in it, where it took place: it is not told apart"
+        yield figure("first_call_launch_s", "first call", parts["launch_s"], whole, told)
         return
     for name, shown_as, means in _PARTS:
         value = parts[name]

@@ -84,7 +84,8 @@ def _figures(result: Result) -> Iterator[Row]:
     summary, peaks = result.summary, result.peaks
     if summary is not None:
         middle = f"{seconds(summary.q1_s)} to {seconds(summary.q3_s)}"
-        note = f"median of {summary.count}; the middle half is {middle}"
+        ended = f" ({result.stop_reason})" if result.stop_reason else ""
+        note = f"median of {summary.count}{ended}; the middle half is {middle}"
         yield figure("time_s", "time", summary.median_s, seconds(summary.median_s), note)
     if peaks.floor_s is not None:
         note = "by the same timer"

@@ -87,12 +87,16 @@ def test_a_team_s_store_out_of_reach_costs_the_comparison_not_the_run(
 
 def test_without_any_result_of_the_merge_base_it_is_said_what_served(sandbox: Sandbox) -> None:
     sandbox.git("switch", "--quiet", "--create", "feature")
-    for seed, told in ((1, "no earlier comparable result"), (2, "the parent commit")):
+    for seed, told, against in (
+        (1, "no earlier comparable result", "judged against nothing;"),
+        (2, "the parent commit", "judged against the nearest ancestor;"),
+    ):
         sandbox.commit()
         sandbox.records(relu=on_gpu(seed=seed))
         result = sandbox.run("--benchmark")
         assert "--benchmark-base measures the merge base" in text(result)
         assert told in text(result)
+        assert against in " ".join(text(result).split())
 
 
 def test_another_environment_s_results_of_the_merge_base_are_none(sandbox: Sandbox) -> None:

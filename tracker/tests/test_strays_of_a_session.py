@@ -51,7 +51,7 @@ def test_it_is_refused_before_anything_is_measured(
     assert code == 4
     assert f"cannot record what is measured in {sandbox.folder.name}: edk was imported from" in text
     assert f"{other}/src/edk/__init__.py, another worktree's and not this one's" in text
-    assert "run python -m pytest there" in text
+    assert "name the folder of its packages in pythonpath" in text
     assert "or install that worktree" in text
     assert "measured\n" not in text
     assert text.count("another worktree's") == 1

@@ -55,6 +55,15 @@ def test_a_case_is_found_by_fingerprint_label_and_words(store: Store) -> None:
         queries.find_case(store, "softmax")
 
 
+def test_of_many_cases_that_fit_five_are_named_and_the_rest_counted(store: Store) -> None:
+    named = [replace(make_case(), shape=(size,)) for size in range(1, 8)]
+    store.record(a_run(1, results=tuple(map(make_result, named))))
+    with pytest.raises(
+        NotFoundError, match=r"7 cases fit: .*\[5\] cold; and 2 more; give more words"
+    ):
+        queries.find_case(store, "relu")
+
+
 def test_whole_words_of_a_case_go_before_parts_of_words(store: Store) -> None:
     named = [make_case(), replace(make_case(), kernel="scale_relu")]
     store.record(a_run(1, results=tuple(map(make_result, named))))

@@ -35,10 +35,26 @@ def figures(found: Result) -> dict[str, object]:
     return {str(row["figure"]): row["value"] for row in tables(found)["figures"]}
 
 
-def test_cycles_stand_with_the_clock_that_they_make_of_the_time() -> None:
-    # 9068.4 cycles in 4.58 us.
-    shown = lines(replace(result(), median_cycles=9068.4))
-    assert shown["cycles 9,068"] == "cycles 9,068 at 1980 MHz"
+def test_cycles_stand_beside_the_time_as_the_record_has_them() -> None:
+    """No clock is made of both: it is read beside the sample, not in it."""
+    shown = lines(replace(result(), median_cycles=9068.4), width=120)
+    assert shown["cycles 9,068"].endswith("of the time, by the clock as it was read in the sample")
+    assert figures(replace(result(), median_cycles=9068.4))["median_cycles"] == 9068.4
+
+
+def test_why_the_sample_ended_stands_beside_its_size() -> None:
+    shown = lines(replace(result(), stop_reason="session budget"), width=120)
+    assert "median of 8 (session budget); the middle half" in shown["time 4.580"]
+
+
+def test_a_first_call_that_is_not_split_is_one_figure() -> None:
+    reasons = {
+        f"first_call.{name}_s": "the workload does not split it" for name in ("compile", "load")
+    }
+    found = replace(result(), first_call=FirstCall(launch_s=8.42e-3), reasons=reasons)
+    shown = lines(found, width=120)
+    assert shown["first call"].startswith("first call 8.42 ms compiling and loading in it")
+    assert "load –" not in shown  # noqa: RUF001
 
 
 def test_a_cold_start_is_shown_in_its_parts_and_a_missing_one_with_its_reason() -> None:
@@ -78,7 +94,7 @@ def test_numbers_that_nobody_could_read_stand_in_powers_of_ten() -> None:
     energy = {"j_per_gb": -1e30, "power_w": 1.0, "idle_power_w": None}
     found = replace(result(), median_cycles=1e300, energy=energy, counters=counted, before=odd)
     shown = lines(found, width=120)
-    assert shown["cycles 1.000e+300"].startswith("cycles 1.000e+300 at ")
+    assert shown["cycles 1.000e+300"].startswith("cycles 1.000e+300 of the time")
     assert shown["energy -1.00e+30"] == "energy -1.00e+30 J/GB 1.00 W under load, ? W of them idle"
     assert shown["before 1.000e+300"]
     assert shown["large 1.000e+300"]
