@@ -8,7 +8,7 @@ import click
 
 from tracker.cli.options import emit, refuse_idle
 from tracker.doctor.packages import install_command, installed
-from tracker.loop.init import LABELS, Done, Outcome, Wishes, init, top_folder
+from tracker.loop.init import EXAMPLE, LABELS, Done, Outcome, Wishes, init, top_folder
 from tracker.loop.repository import Repository
 from tracker.loop.source import EXPECTED, Source, known_source, parse_source
 from tracker.report.document import Column, Document, Kind, Row, Table
@@ -19,8 +19,8 @@ _LABELS = re.compile(r"[\w.-]+(\s*,\s*[\w.-]+)*")
 _BRANCH = re.compile(r"[\w./-]+")
 _NEXT = (
     (
-        "put your kernel in the place of the one in perf/test_example.py, and commit: what is "
-        "recorded once is missed when it goes"
+        f"put your kernel in the place of the one in {EXAMPLE}, and commit: what is recorded once "
+        "is missed when it goes"
     ),
     "then: pytest (checks it), pytest --benchmark (times it, records it, judges it)",
     "a second run has the first one as its baseline",

@@ -13,7 +13,7 @@ from tracker.loop.repository import Repository
 from tracker.loop.source import Source
 
 WORKFLOW = ".github/workflows/bandwatch.yml"
-EXAMPLE = "perf/test_example.py"
+EXAMPLE = "benchmarks/test_example.py"
 IGNORE = ".gitignore"
 LABELS = "self-hosted, linux, x64, gpu"
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tomllib
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,24 @@ def test_everything_is_written_into_an_empty_repository(project: Path, bandwatch
     assert answer.code == 0
     assert "4 of 4 files" in answer.out
     settings = tomllib.loads((project / "pyproject.toml").read_text())
-    assert settings["tool"]["bandwatch"]["suite"] == ["perf"]
+    assert settings["tool"]["bandwatch"]["suite"] == ["benchmarks"]
     assert (project / EXAMPLE).is_file()
     assert "refs/heads/trunk" in (project / WORKFLOW).read_text()
     assert "@" not in (project / WORKFLOW).read_text().replace("uses: ", "").split("jobs:")[0]
+
+
+@pytest.mark.parametrize("file", ["axpy.py", "axpy/__init__.py"])
+def test_setuptools_finds_a_flat_project_s_own_code_alone_beside_the_benchmarks(
+    file: str, project: Path, bandwatch: Command
+) -> None:
+    """It refuses to build a project with two packages, and takes a lone one for the project's."""
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("")
+    bandwatch("init")
+    assert (project / EXAMPLE).is_file()
+    discovery = import_module("setuptools.discovery")
+    finders = (discovery.FlatLayoutPackageFinder, discovery.FlatLayoutModuleFinder)
+    assert [name for finder in finders for name in finder.find(str(project))] == ["axpy"]
 
 
 def test_a_second_call_changes_nothing(project: Path, bandwatch: Command) -> None:
@@ -77,7 +92,7 @@ def test_a_second_call_changes_nothing(project: Path, bandwatch: Command) -> Non
 
 
 def test_files_of_theirs_are_kept_and_settings_are_added_to(project: Path) -> None:
-    (project / "perf").mkdir()
+    (project / EXAMPLE).parent.mkdir()
     (project / EXAMPLE).write_text("# precious\n")
     (project / "pyproject.toml").write_text('[project]\nname = "theirs"\nversion = "1"\n')
     (project / ".gitignore").write_text("build/")
@@ -102,7 +117,7 @@ def test_files_of_theirs_keep_every_byte_and_their_line_ends(project: Path) -> N
 
 
 def test_a_link_of_theirs_is_not_written_through(project: Path) -> None:
-    (project / "perf").mkdir()
+    (project / EXAMPLE).parent.mkdir()
     (project / EXAMPLE).symlink_to(project.parent / "elsewhere.py")
     done = {item.path: item.outcome for item in init(project, WISHES, no)}
     assert done[EXAMPLE] is Outcome.KEPT
@@ -158,7 +173,7 @@ def test_settings_that_cannot_be_extended_are_one_line_and_nothing_is_written(
 
 
 def test_a_file_is_replaced_when_they_say_so(project: Path) -> None:
-    (project / "perf").mkdir()
+    (project / EXAMPLE).parent.mkdir()
     (project / EXAMPLE).write_text("# old\n")
     asked: list[str] = []
 

@@ -190,7 +190,7 @@ def test_from_init_to_a_caught_regression(theirs: Theirs) -> None:
     assert started.returncode == 0, started.stderr
     settings = theirs.root / "pyproject.toml"
     settings.write_text(settings.read_text() + SETTINGS)
-    good = theirs.commit({"perf/test_example.py": SUITE}, "Measure it")
+    good = theirs.commit({"benchmarks/test_example.py": SUITE}, "Measure it")
     # First run: nothing to compare with, and that is no error.
     first = theirs.call("bandwatch", "ci")
     assert first.returncode == 0, first.stdout + first.stderr
