@@ -21,7 +21,8 @@ from tracker.yardsticks import (
 
 _COPY, _SUM = "copy of as many bytes", "sum of two arrays"
 
-_HEADING = "Roofline (ridge in FLOP/byte, attainable in GFLOP/s)"
+_RIDGE = "Roofline (ridge in FLOP/byte, attainable in GFLOP/s)"
+_NO_RIDGE = "Roofline (attainable in GFLOP/s; no FLOP peak is known, so there is no ridge)"
 
 
 def _significant(value: Value) -> str:
@@ -60,7 +61,8 @@ def result_document(heading: Heading, result: Result) -> Document:
     tables = [Table("figures", FIGURES, figures)]
     if placed:
         rows = tuple(_roof_row(result, *pair) for pair in placed)
-        tables.append(Table("roofline", ROOFS, rows, _HEADING))
+        has_ridge = any(roof.ridge is not None for roof, _ in placed)
+        tables.append(Table("roofline", ROOFS, rows, _RIDGE if has_ridge else _NO_RIDGE))
     tables += [table for table in (states_table(result), counters_table(result)) if table]
     return Document(
         kind="result",
@@ -106,7 +108,8 @@ def _figures(result: Result) -> Iterator[Row]:
         intensity = result.flop / result.bytes_moved
         shown = f"{_significant(intensity)} FLOP/byte"
         note = "of bytes moved"
-        note += "" if launch_bound(result) else "; below a ridge the memory is the limit"
+        limited = peaks.theoretical_flop_per_s is not None and not launch_bound(result)
+        note += "; below a ridge the memory is the limit" if limited else ""
         yield figure("intensity_flop_per_byte", "intensity", intensity, shown, note)
     check = result.correctness
     if check.worst_ratio is not None:

@@ -150,7 +150,12 @@ def test_without_a_flop_peak_nothing_is_said_to_bound() -> None:
         "45.8 % of what its roof allows (copy of as many bytes); no FLOP peak is known; "
         "an empty kernel takes 62.9 % of the time"
     )
-    assert "bound by" not in to_text(shown, width=80)
+    told = to_text(shown, width=120)
+    assert "bound by" not in told
+    assert "ridge in FLOP/byte" not in told
+    assert "below a ridge" not in told
+    assert "no FLOP peak is known, so there is no ridge" in told
+    assert "ridge in FLOP/byte" in to_text(document(result()), width=120)
 
 
 def test_without_arithmetic_the_rate_of_bytes_is_the_measure() -> None:
