@@ -28,6 +28,11 @@ def significant(value: float, digits: int = 4) -> str:
     return f"{value:.{decimals}f}"
 
 
+def grouped(value: float) -> str:
+    """Return a count with its thousands set apart, what is too large for one in a power of ten."""
+    return f"{value:,.0f}" if abs(value) < _MOST else significant(value)
+
+
 def seconds(value_s: float, digits: int = 4) -> str:
     """Return a duration in the largest unit that keeps it at or above one."""
     scale, unit = next((s for s in _TIME if abs(value_s) >= s[0]), _TIME[-1])

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from tracker.model import DeviceState, Result
 from tracker.report.document import ABSENT, Column, Kind, Row, Table, Value, show_plain
-from tracker.units import seconds, significant
+from tracker.units import grouped, seconds, significant
 
-_MOST = 1e15
 _PARTS = (
     ("compile_s", "compile", "of the first call: the time in the compiler"),
     ("load_s", "load", "of the first call: the machine code onto the device"),
@@ -16,6 +15,7 @@ _ENERGY = (
     ("j_per_gb", "energy", "J/GB", "{power_w} W under load, {idle_power_w} W of them idle"),
     ("gflops_per_w", "efficiency", "GFLOP/s per W", "of the power above idle"),
 )
+_POWERS = ("power_w", "idle_power_w")
 
 
 def figure(key: str, name: str, value: float | None, shown: str, note: str) -> Row:
@@ -28,7 +28,7 @@ def beside_time(result: Result) -> Iterator[Row]:
     cycles, summary = result.median_cycles, result.summary
     if cycles is not None and summary is not None:
         note = "of the time, by the clock as it was read in the sample"
-        yield figure("median_cycles", "cycles", cycles, _grouped(cycles), note)
+        yield figure("median_cycles", "cycles", cycles, grouped(cycles), note)
     yield from _first_call(result)
     yield from _energy(result.energy or {})
     for name in ("energy", "counters"):
@@ -54,16 +54,20 @@ def _first_call(result: Result) -> Iterator[Row]:
 
 
 def _energy(found: Mapping[str, float | None]) -> Iterator[Row]:
-    told = {name: "?" if value is None else significant(value, 3) for name, value in found.items()}
+    read = {name: found[name] for name in _POWERS if name in found}
+    powers = {name: _watts(read.get(name)) for name in _POWERS}
     for name, shown_as, unit, note in _ENERGY:
         value, error = found.get(name), found.get(f"{name}_error")
         if value is None:
             continue
         shown = f"{significant(value, 3)} {unit}"
         within = "" if error is None else f"standard error {significant(error, 2)}; "
-        powers = {"power_w": "?", "idle_power_w": "?"} | told
-        beside = note.format(**powers) if {"power_w", "idle_power_w"} & found.keys() else "not told"
+        beside = note.format(**powers) if read else "not told"
         yield figure(name, shown_as, value, shown, within + beside)
+
+
+def _watts(value: float | None) -> str:
+    return "?" if value is None else significant(value, 3)
 
 
 def _mega(value: Value) -> str:
@@ -71,12 +75,7 @@ def _mega(value: Value) -> str:
 
 
 def _whole(value: Value) -> str:
-    return _grouped(value).replace(",", "") if isinstance(value, float) else ABSENT
-
-
-def _grouped(value: float) -> str:
-    """Return a count, its thousands set apart; what is too large for one in a power of ten."""
-    return f"{value:,.0f}" if abs(value) < _MOST else significant(value)
+    return grouped(value).replace(",", "") if isinstance(value, float) else ABSENT
 
 
 STATES = (
@@ -92,7 +91,7 @@ STATES = (
 
 def _counted(value: Value) -> str:
     if isinstance(value, float):
-        return _grouped(value) if value.is_integer() else significant(value)
+        return grouped(value) if value.is_integer() else significant(value)
     return show_plain(value)
 
 

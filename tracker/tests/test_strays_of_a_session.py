@@ -58,25 +58,15 @@ def test_it_is_refused_before_anything_is_measured(
     assert not sandbox.stored()
 
 
+@pytest.mark.parametrize("arguments", [(), ("-n", "1")], ids=["alone", "a parallel worker"])
 def test_what_a_test_alone_imports_is_refused_at_the_end(
-    sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed(monkeypatch, other)
     sandbox.records({"relu": "import edk"}, relu=envelope())
-    code, text = run(sandbox)
+    code, text = run(sandbox, *arguments)
     assert code == 4
     assert "1 passed" in text
-    assert f"edk was imported from {other}" in text
-    assert not sandbox.stored()
-
-
-def test_what_a_parallel_worker_imports_is_refused(
-    sandbox: Sandbox, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed(monkeypatch, other)
-    sandbox.records({"relu": "import edk"}, relu=envelope())
-    code, text = run(sandbox, "-n", "1")
-    assert code == 4
     assert f"edk was imported from {other}" in text
     assert not sandbox.stored()
 
