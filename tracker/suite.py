@@ -89,7 +89,7 @@ def _with_strays(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _standing(verdict: Verdict) -> Standing | None:
     """Return how what decided stands to its level; None where the monitor did."""
-    evidence = next((e for e in verdict.evidence if e.metric == verdict.metric), None)
+    evidence = verdict.decisive
     return evidence.standing if evidence is not None and verdict.since is None else None
 
 
@@ -115,7 +115,7 @@ def _settle(verdict: Verdict, bar: float, tested: int) -> Verdict:
 
 
 def _more(verdict: Verdict, bar: float) -> int | None:
-    decisive = next((e for e in verdict.evidence if e.metric == verdict.metric), None)
+    decisive = verdict.decisive
     return runs_to_decide(decisive.comparison, 1 - bar) if decisive else None
 
 

@@ -55,12 +55,17 @@ class Verdict:
     confidence: float | None = None
 
     @property
+    def decisive(self) -> Evidence | None:
+        """The evidence of the metric that decided."""
+        return next((e for e in self.evidence if e.metric == self.metric), None)
+
+    @property
     def pooled(self) -> tuple[int, int] | None:
         """How many runs of base and of head were compared; None where none or by the monitor."""
-        decisive = next((e for e in self.evidence if e.metric == self.metric), None)
-        if decisive is None or self.since is not None:
+        if self.decisive is None or self.since is not None:
             return None
-        return decisive.comparison.base_runs, decisive.comparison.head_runs
+        comparison = self.decisive.comparison
+        return comparison.base_runs, comparison.head_runs
 
     def has(self, code: ReasonCode) -> bool:
         """Return whether the code is among the reasons."""

@@ -158,8 +158,10 @@ def _span(counts: Sequence[int]) -> str:
 
 def _by_level(verdict: Verdict) -> bool:
     """Whether runs of the level before the base stand beside its own."""
-    found = next((e.standing for e in verdict.evidence if e.metric == verdict.metric), None)
-    return found is not None and found.by_level and found.level is None
+    if verdict.decisive is None:
+        return False
+    standing = verdict.decisive.standing
+    return standing.by_level and standing.level is None
 
 
 def _mean_line(change: float | None, shared: int) -> tuple[str, ...]:
