@@ -25,7 +25,7 @@ from perftests.harness.buffers import (
 )
 from perftests.harness.clock import perf_counter
 from perftests.harness.energy import measure_energy
-from perftests.harness.errors import ChainBrokenError, Link, SettingError
+from perftests.harness.errors import ChainBrokenError, Link, SettingError, UnfitError
 from perftests.harness.record import Findings, drawn, envelope
 from perftests.harness.settings import known_mode
 from perftests.harness.settle import compared, settle
@@ -167,6 +167,8 @@ class _Chain:
         """
         if timing:
             with self.bench.lock.shared():
+                if self.bench.device.blind is not None:
+                    raise UnfitError(f"cannot time on this GPU: {self.bench.device.blind}")
                 first = self._first_links()
             arena = self.bench.device.arena
             with self.bench.lock.alone(), arena.region():
@@ -195,10 +197,16 @@ class _Chain:
         buffers = allocate(self.workload, self.truth.values)
         buffers.load(self.truth.values)
         self._first_call(buffers)
-        seen = self.bench.device.ordered(self._guarded(buffers), buffers)
-        self._is_in_order(seen, buffers)
+        self._is_in_order(self._look(buffers), buffers)
         self._settle(Link.COMPARE, BufferSets(buffers), POISON_NAN)
         return buffers
+
+    def _look(self, buffers: BufferSet, *stream: Any) -> torch.Tensor:
+        """Return the output as its stream sees it, and note where work beside it would not show."""
+        seen = self.bench.device.ordered(self._guarded(buffers), buffers, *stream)
+        if seen.unseen is not None:
+            self.found.warnings["order_unseen"] = seen.unseen
+        return seen.output
 
     def _is_in_order(
         self, seen: torch.Tensor, buffers: BufferSet, right: torch.Tensor | None = None
@@ -287,8 +295,7 @@ class _Chain:
         right = sets.others[-1].output_tensor if sets.others else None
         streams = device.streams(1 + len(sets.others))  # type: ignore[union-attr]
         for stream in streams[:1] + streams[1:][-1:]:
-            seen = device.ordered(self._guarded(sets.first), sets.first, stream)  # type: ignore[call-arg]
-            if not self._is_in_order(seen, sets.first, right):
+            if not self._is_in_order(self._look(sets.first, stream), sets.first, right):
                 self._settle(Link.TIMED, BufferSets(sets.first), POISON_NAN)
 
     def _fresh(self, sets: BufferSets, run: Callable[[], object], rounds: int = 1) -> None:

@@ -16,6 +16,7 @@ import torch
 from perftests.harness.arena import Arena
 from perftests.harness.buffers import POISON_NAN
 from perftests.harness.clock import perf_counter_ns
+from perftests.harness.order import Look
 from perftests.harness.sampling import Batch
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class CpuDevice:
 
     kind = "cpu"
     has_one_context = False
+    blind = None
 
     def __init__(self, *, threads: int | None = None) -> None:
         if threads is not None:
@@ -101,11 +103,11 @@ class CpuDevice:
             self._pool = ThreadPoolExecutor(count, thread_name_prefix="bandwatch-flush")
         list(self._pool.map(_touch, self._flush_parts))
 
-    def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+    def ordered(self, launch: Callable[[], object], buffers: BufferSet) -> Look:
         """Launch on a poisoned output and return it as it stands when the call returns."""
         buffers.output.poison(POISON_NAN)
         launch()
-        return buffers.output_tensor.clone()
+        return Look(buffers.output_tensor.clone())
 
     def runner(
         self,

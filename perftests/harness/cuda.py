@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from statistics import median
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from perftests.harness import order
 from perftests.harness.arena import Arena, free_bytes
-from perftests.harness.buffers import POISON_NAN
 from perftests.harness.contexts import streams_of_contexts
 from perftests.harness.cuda_kernels import DeviceKernels, import_cupy
 from perftests.harness.cuda_runners import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _LIMIT_PERSISTING_L2 = 6
 """cudaLimitPersistingL2CacheSize in the runtime's enumeration."""
-_ORDER_HOLD_NS = 300_000
 _FLUSHES_TIMED = 9
 _FLUSH_HOLD_NS = 50_000
 _FLUSHED_CACHES = 2.5
@@ -230,24 +229,23 @@ class CudaDevice:
         launch: Callable[[], object],
         buffers: BufferSet,
         stream: torch.cuda.Stream | None = None,
-    ) -> torch.Tensor:
+    ) -> order.Look:
         """Launch behind a held stream and return the output as that stream sees it right after.
 
-        The output is poisoned while the stream is held: work that went to another stream is done
-        by then and wiped out, or comes too late for the copy. Where the copy goes is made before:
-        an allocation waits for the device, and would give such work the time it lacks. Without a
-        `stream` it is another than that of the first call: who kept that one does not follow.
+        Without a `stream` it is another than that of the first call: who kept that one does not
+        follow.
         """
-        seen = torch.empty_like(buffers.output_tensor)
-        self.synchronize()
-        usual = self._other if self._is_ours() else torch.cuda.current_stream(self.device)
-        with self.on(stream or usual):
-            self.kernels.spin(_ORDER_HOLD_NS)
-            buffers.output.poison(POISON_NAN)
-            launch()
-            seen.copy_(buffers.output_tensor)
-            self.synchronize()
-        return seen
+        seen = order.look(self, launch, buffers, stream or self._looked_at())
+        return replace(seen, unseen=self.blind) if self.blind else seen
+
+    @cached_property
+    def blind(self) -> str | None:
+        """Why work beside the launch stream cannot be seen; asked for when that is current."""
+        beside = self._own if self._is_ours() else self._other
+        return order.why_blind(self, self._looked_at(), beside)
+
+    def _looked_at(self) -> torch.cuda.Stream:
+        return self._other if self._is_ours() else torch.cuda.current_stream(self.device)
 
     def profiled(self, launch: Callable[[], object]) -> None:
         """Launch between a profiler's marks, and wait."""

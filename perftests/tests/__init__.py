@@ -23,7 +23,7 @@
 | the second of A and B wins | turns.py, test_turns; fresh processes in the trust study |
 | the host's time of a launch alone | events on the launch stream; test_saboteurs: another_thread |
 | events on another stream | test_saboteurs_gpu: an_independent_stream, the_default_stream |
-| side streams, lazy results | the same |
+| side streams, lazy results | the same; a look that could not tell: test_order, test_order_gpu |
 | patched timers | bound before the tests are collected; test_early: replaces_the_clocks |
 | output cached from an earlier call | test_saboteurs: caches its output |
 | zeros pass, an unwritten tail | test_saboteurs: does nothing, skips its tail |

@@ -18,6 +18,7 @@ from perftests.harness import buffers, timing
 from perftests.harness.arena import Arena
 from perftests.harness.calibrate import Peaks
 from perftests.harness.lock import DeviceLock
+from perftests.harness.order import Look
 from perftests.harness.processes import Processes
 from perftests.harness.sampling import Batch
 from perftests.harness.session import Bench, Session
@@ -80,6 +81,7 @@ class Board:
     waits: int = 0
     kind: str = "cuda"
     has_one_context: bool = False
+    blind: str | None = None
     highest_sm_clock_hz: float = 1.98e9
     cache_bytes: int = 60 << 20
     flush_bytes: int = 150 << 20
@@ -103,12 +105,12 @@ class Board:
     def runner(self, _mode: str, launches: Sequence[Callable[[], object]], **_: object) -> Runner:
         return Runner(launches, -(-len(self.streams(self.places)) // self.places))
 
-    def ordered(self, launch: Callable[[], object], of: BufferSet, *_: object) -> torch.Tensor:
+    def ordered(self, launch: Callable[[], object], of: BufferSet, *_: object) -> Look:
         self.synchronize()
         of.output.poison(buffers.POISON_NAN)
         launch()
         self.synchronize()
-        return of.output_tensor.clone()
+        return Look(of.output_tensor.clone())
 
 
 class Asked(TorchDispatchMode):

@@ -16,7 +16,8 @@ from perftests.harness.budget import Budget
 from perftests.harness.buffers import POISON_NAN, BufferSet, BufferSets, allocate
 from perftests.harness.chain import measure
 from perftests.harness.cpu import CpuDevice
-from perftests.harness.errors import ChainBrokenError, Link, SettingError
+from perftests.harness.errors import ChainBrokenError, Link, SettingError, UnfitError
+from perftests.harness.order import Look
 from perftests.harness.record import Findings
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
@@ -160,12 +161,12 @@ def test_a_launch_that_takes_the_device_with_it_is_told_as_lost(
     assert outcome.result["correctness"]["passed"] is None
 
 
-def unordered(_device: CpuDevice, launch: Callable[[], object], buffers: BufferSet) -> torch.Tensor:
+def unordered(_device: CpuDevice, launch: Callable[[], object], buffers: BufferSet) -> Look:
     """Return the output as a stream sees it that the work does not run on."""
     buffers.output.poison(POISON_NAN)
     seen = buffers.output_tensor.clone()
     launch()
-    return seen
+    return Look(seen)
 
 
 def test_work_outside_the_order_of_its_stream_is_refused_though_it_is_right_in_the_end(
@@ -179,6 +180,29 @@ def test_work_outside_the_order_of_its_stream_is_refused_though_it_is_right_in_t
     wrong = measure(relu_workload(workloads.drops_nan), session())
     assert wrong.broken is not None
     assert wrong.broken.link is Link.COMPARE
+
+
+def test_a_look_that_could_not_tell_leaves_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unseen(_device: CpuDevice, launch: Callable[[], object], buffers: BufferSet) -> Look:
+        launch()
+        return Look(buffers.output_tensor.clone(), "the host was too slow")
+
+    assert "order_unseen" not in _codes(measure(relu_workload(), session()))
+    monkeypatch.setattr(CpuDevice, "ordered", unseen)
+    assert _codes(measure(relu_workload(), session()))["order_unseen"] == "the host was too slow"
+
+
+def _codes(outcome: chain.Outcome) -> dict[str, str]:
+    return {warning["code"]: warning["message"] for warning in outcome.result["warnings"]}
+
+
+def test_a_device_on_which_streams_wait_for_each_other_times_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CpuDevice, "blind", "a kernel waits; unset IT=1")
+    with pytest.raises(UnfitError, match=r"^cannot time on this GPU: a kernel waits; unset IT=1$"):
+        measure(relu_workload(), session())
+    assert measure(relu_workload(), session(timing=False)).result["status"] == "ok"
 
 
 def test_an_error_of_the_harness_itself_is_raised_unless_the_device_is_lost(
@@ -298,15 +322,15 @@ def test_the_order_is_looked_at_on_two_timed_streams_as_well(
     """
     seen: list[str] = []
 
-    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> torch.Tensor:
+    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> Look:
         seen.append(stream)
         launch()
         right = buffers.output_tensor.clone()
         if stream != bad:
-            return right
+            return Look(right)
         if early:
             buffers.output.poison(POISON_NAN)
-        return right.fill_(float("nan")) if not early else buffers.output_tensor.clone()
+        return Look(buffers.output_tensor.clone() if early else right.fill_(float("nan")))
 
     def streams(count: int) -> tuple[str, ...]:
         assert count == places
@@ -332,9 +356,9 @@ def test_the_order_is_looked_at_on_two_timed_streams_as_well(
 def test_an_output_that_turns_wrong_on_a_timed_stream_is_no_matter_of_order() -> None:
     """Two waits do not make it right: the comparison says how it is wrong."""
 
-    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> torch.Tensor:
+    def ordered(launch: Callable[[], object], buffers: BufferSet, stream: str) -> Look:
         launch()
-        return buffers.output_tensor.clone()
+        return Look(buffers.output_tensor.clone())
 
     here = session()
     calls: list[int] = []

@@ -7,11 +7,12 @@ from contextlib import contextmanager, nullcontext
 from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock, call
 
 import pytest
 import torch
 
-from perftests.harness import cuda
+from perftests.harness import cuda, order
 from perftests.harness.cuda import CudaDevice
 from perftests.harness.errors import ChainBrokenError, Link, UnfitError
 
@@ -80,23 +81,31 @@ def test_a_launch_that_raises_leaves_the_callers_stream_current(
     assert current == [DEFAULT]
 
 
-@pytest.mark.parametrize(("stream", "where"), [(None, OTHER), ("t2", "t2")])
+@pytest.mark.parametrize("blind", [None, "streams wait for each other"])
+@pytest.mark.parametrize(
+    ("callers", "stream", "where", "asked"),
+    [
+        (DEFAULT, None, OTHER, (OTHER, OWN)),
+        (DEFAULT, "t2", "t2", (OTHER, OWN)),
+        (YOURS, None, YOURS, (YOURS, OTHER)),
+    ],
+)
 def test_the_order_is_looked_at_on_another_stream_than_that_of_the_first_call(
-    stream: Any, where: str, device: Any, current: list[str]
-) -> None:
-    said: list[tuple[str, str]] = []
-
-    class Output:
-        def poison(self, _pattern: int) -> None:
-            said.append(("poison", current[-1]))
-
-    buffers = SimpleNamespace(output=Output(), output_tensor=torch.ones(3))
-    device.kernels = SimpleNamespace(spin=lambda _ns: said.append(("hold", current[-1])))
+    callers: str, stream: Any, where: str, asked: Any, blind: Any, device: Any, current: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    seen = order.Look(torch.ones(3))
+    look, why_blind = Mock(return_value=seen), Mock(return_value=blind)
+    monkeypatch.setattr(order, "look", look)
+    monkeypatch.setattr(order, "why_blind", why_blind)
+    current.append(callers)
+    buffers: Any = object()
     with device.stream():
-        seen = device.ordered(lambda: said.append(("launch", current[-1])), buffers, stream)
-    assert said == [("hold", where), ("poison", where), ("launch", where)]
-    assert torch.equal(seen, torch.ones(3))
-    assert seen.data_ptr() != buffers.output_tensor.data_ptr()
+        found = [device.ordered(int, buffers, stream) for _ in range(2)]
+    assert look.mock_calls == 2 * [call(device, int, buffers, where)]
+    assert why_blind.mock_calls == [call(device, *asked)], "once a device"
+    assert [one.unseen for one in found] == [blind, blind]
+    assert found[0].output is seen.output
 
 
 def test_an_error_that_surfaces_while_waiting_has_taken_the_device_with_it(
