@@ -159,6 +159,8 @@ class _Chain:
         self.truth = truth
         self.asks = False
         """Whether the workload is asked for inputs or a reference right now."""
+        self._right: torch.Tensor | None = None
+        """An output found right for the present inputs: one with its bits is as right."""
 
     def run(self, *, timing: bool) -> None:
         """Go through every link; raise ChainBrokenError at the first that does not hold.
@@ -208,17 +210,18 @@ class _Chain:
             self.found.warnings["order_unseen"] = seen.unseen
         return seen.output
 
-    def _is_in_order(
-        self, seen: torch.Tensor, buffers: BufferSet, right: torch.Tensor | None = None
-    ) -> bool:
-        """Whether what a stream saw is right; an output with the bits of a `right` one is.
+    def _is_in_order(self, seen: torch.Tensor, buffers: BufferSet) -> bool:
+        """Whether what a stream saw is right, be it by the bits of an output that was.
 
         Raises ChainBrokenError where it is wrong, and right after a wait for the whole device. What
         is wrong then too stays in the buffers, for a comparison that says how.
         """
-        if right is not None and same_bits(seen, right):
+        if self._right is not None and same_bits(seen, self._right):
             return True
-        if self._compare(seen).passed:
+        outcome = self._compare(seen)
+        if outcome.passed:
+            self.found.comparisons.append(outcome)
+            self._right = seen
             return True
         if self._is_right_in_the_end(buffers):
             raise ChainBrokenError(Link.STREAM, _OUT_OF_ORDER)
@@ -284,18 +287,16 @@ class _Chain:
         """Look once more at the stream's order, on the first and the last of those timed.
 
         Work that is sent to a stream kept from some call, whichever, is out of order on one of
-        them: done before the poison or after the look. Another set's output, settled by now, saves
-        a comparison with the reference where the bits are the same.
+        them: done before the poison or after the look.
         """
         device = self.bench.device
         if device.kind != "cuda" or self.found.mode != "cold":
             return
         if self.workload.allocates is not None:  # it is timed on its first stream alone
             return
-        right = sets.others[-1].output_tensor if sets.others else None
         streams = device.streams(1 + len(sets.others))  # type: ignore[union-attr]
         for stream in streams[:1] + streams[1:][-1:]:
-            if not self._is_in_order(self._look(sets.first, stream), sets.first, right):
+            if not self._is_in_order(self._look(sets.first, stream), sets.first):
                 self._settle(Link.TIMED, BufferSets(sets.first), POISON_NAN)
 
     def _fresh(self, sets: BufferSets, run: Callable[[], object], rounds: int = 1) -> None:
@@ -306,18 +307,19 @@ class _Chain:
         sets.first.output.poison(POISON_NUMBER)  # meets an error that a launch did not tell
         self.asks = True
         self.truth = self.oracle.truth(self.workload, self.bench.settings.fresh_seed)
-        self.asks = False
+        self.asks, self._right = False, None
         sets.load(self.truth.values, POISON_NUMBER)
         for left in reversed(range(rounds)):
             self._tried(run)
             self._settle(Link.FRESH, sets, POISON_NUMBER)
             if left:
+                self._right = sets.first.output_tensor.clone()
                 sets.poison(POISON_NUMBER)
 
     def _settle(self, link: Link, sets: BufferSets, poison: int) -> None:
         """Wait for the device and hold every set against the reference and its guard zones."""
         self.bench.device.synchronize()
-        settle(self.found, self.truth, link, sets, poison)
+        settle(self.found, self.truth, link, sets, poison, self._right)
 
     def _compare(self, output: torch.Tensor) -> Comparison:
         return compared(self.workload, self.truth, output)

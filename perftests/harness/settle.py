@@ -17,21 +17,28 @@ if TYPE_CHECKING:
     from perftests.harness.workload import Workload
 
 
-def settle(found: Findings, truth: Truth, link: Link, sets: BufferSets, poison: int) -> None:
+def settle(
+    found: Findings,
+    truth: Truth,
+    link: Link,
+    sets: BufferSets,
+    poison: int,
+    right: torch.Tensor | None = None,
+) -> None:
     """Hold every set against the truth, when the device has nothing left to do; note comparisons.
 
-    The first set is compared element by element; where the others hold the same bits, they need no
-    comparison of their own. `poison` is what the outputs were filled with before.
+    An output is compared element by element, but for one that holds the bits of the first set's or
+    of a `right` one: an output that was compared with the same truth. `poison` is what the outputs
+    were filled with before.
 
     Raises ChainBrokenError: GUARD or INPUTS for what no launch may write, `link` for the output.
     """
     if sets.intact(truth.values):
-        _hold_output(found, truth, link, sets.first, poison)
+        _hold_output(found, truth, link, sets.first, poison, right)
         return
-    _hold_against(found, truth, link, sets.first, poison)
-    right = sets.first.output_tensor
-    for buffers in sets.others:
+    for buffers in sets:
         _hold_against(found, truth, link, buffers, poison, right)
+        right = sets.first.output_tensor
 
 
 def compared(workload: Workload, truth: Truth, output: torch.Tensor) -> Comparison:
@@ -45,18 +52,24 @@ def _hold_against(
     link: Link,
     buffers: BufferSet,
     poison: int,
-    right: torch.Tensor | None = None,
+    right: torch.Tensor | None,
 ) -> None:
-    """Raise the broken link of one set; an output with the bits of a right one is right."""
+    """Raise the broken link of one set."""
     if not buffers.intact(truth.values):
         raise _written(buffers, truth)
-    if right is None or not same_bits(buffers.output_tensor, right):
-        _hold_output(found, truth, link, buffers, poison)
+    _hold_output(found, truth, link, buffers, poison, right)
 
 
 def _hold_output(
-    found: Findings, truth: Truth, link: Link, buffers: BufferSet, poison: int
+    found: Findings,
+    truth: Truth,
+    link: Link,
+    buffers: BufferSet,
+    poison: int,
+    right: torch.Tensor | None,
 ) -> None:
+    if right is not None and same_bits(buffers.output_tensor, right):
+        return
     outcome = compared(found.workload, truth, buffers.output_tensor)
     found.comparisons.append(outcome)
     if not outcome.passed:
