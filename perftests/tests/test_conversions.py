@@ -156,7 +156,8 @@ def test_a_small_run_on_the_cpu_fills_tables_store_and_picture(
 ) -> None:
     monkeypatch.setattr(conversions, "_MIB", 1 << 16)
     monkeypatch.setattr(conversions, "_SMALL_SIZES_MIB", (1,))
-    monkeypatch.setattr(conversions, "differences", lambda _device: differences())
+    known = differences()
+    monkeypatch.setattr(conversions, "differences", lambda _device: known)
     monkeypatch.setattr(conversions, "machine_code", lambda: missing("Machine code", "not asked"))
     scope = Scope(quick_session, CPU, small=True)
     found = conversions.run(scope)
