@@ -232,17 +232,22 @@ class CudaDevice:
     ) -> order.Look:
         """Launch behind a held stream and return the output as that stream sees it right after.
 
-        Without a `stream` it is another than that of the first call: who kept that one does not
-        follow.
+        Without a `stream` it is the caller's own, or where that is ours another than that of the
+        first call: who kept that one does not follow.
         """
         seen = order.look(self, launch, buffers, stream or self._looked_at())
         return replace(seen, unseen=self.blind) if self.blind else seen
 
     @cached_property
     def blind(self) -> str | None:
-        """Why work beside the launch stream cannot be seen; asked for when that is current."""
-        beside = self._own if self._is_ours() else self._other
-        return order.why_blind(self, self._looked_at(), beside)
+        """Why work beside the launch stream cannot be seen; asked for when that is current.
+
+        A device feeds its streams from a few queues: the caller's may share one with either of
+        ours, and hold it up, not with both, which were made one after the other.
+        """
+        looked_at = self._looked_at()
+        beside = [stream for stream in (self._own, self._other) if stream != looked_at]
+        return order.why_blind(self, looked_at, beside)
 
     def _looked_at(self) -> torch.cuda.Stream:
         return self._other if self._is_ours() else torch.cuda.current_stream(self.device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,7 +16,7 @@ import torch
 from perftests.harness.buffers import POISON_NAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from perftests.harness.buffers import BufferSet
     from perftests.harness.cuda import CudaDevice
@@ -75,13 +76,14 @@ def look(
 
 
 def why_blind(
-    device: CudaDevice, held_stream: torch.cuda.Stream, other: torch.cuda.Stream
+    device: CudaDevice, held_stream: torch.cuda.Stream, others: Sequence[torch.cuda.Stream]
 ) -> str | None:
     """Return why no look tells anything on this device: streams wait for each other there.
 
-    None where a kernel on another stream is done while one waits on the held one.
+    None where a kernel on one of the others is done while one waits on the held one.
     """
-    if any(_runs_beside(device, held_stream, other, hold_ns) for hold_ns in _HOLDS_NS):
+    tries = product(_HOLDS_NS, others)
+    if any(_runs_beside(device, held_stream, other, hold_ns) for hold_ns, other in tries):
         return None
     found = [f"{name}={os.environ[name]}" for name in _SERIALISING if name in os.environ]
     advice = f"unset {' and '.join(found)}" if found else "end the tool that serialises them"

@@ -85,9 +85,9 @@ def test_a_launch_that_raises_leaves_the_callers_stream_current(
 @pytest.mark.parametrize(
     ("callers", "stream", "where", "asked"),
     [
-        (DEFAULT, None, OTHER, (OTHER, OWN)),
-        (DEFAULT, "t2", "t2", (OTHER, OWN)),
-        (YOURS, None, YOURS, (YOURS, OTHER)),
+        (DEFAULT, None, OTHER, (OTHER, [OWN])),
+        (DEFAULT, "t2", "t2", (OTHER, [OWN])),
+        (YOURS, None, YOURS, (YOURS, [OWN, OTHER])),
     ],
 )
 def test_the_order_is_looked_at_on_another_stream_than_that_of_the_first_call(
