@@ -305,9 +305,10 @@ class _Chain:
         Each round wants its outputs written anew: what another stream left there is gone.
         """
         sets.first.output.poison(POISON_NUMBER)  # meets an error that a launch did not tell
+        self._right = None  # before inputs and reference, which want its memory
         self.asks = True
         self.truth = self.oracle.truth(self.workload, self.bench.settings.fresh_seed)
-        self.asks, self._right = False, None
+        self.asks = False
         sets.load(self.truth.values, POISON_NUMBER)
         for left in reversed(range(rounds)):
             self._tried(run)

@@ -27,9 +27,9 @@ def settle(
 ) -> None:
     """Hold every set against the truth, when the device has nothing left to do; note comparisons.
 
-    An output is compared element by element, but for one that holds the bits of the first set's or
-    of a `right` one: an output that was compared with the same truth. `poison` is what the outputs
-    were filled with before.
+    Each output is compared element by element, unless it holds the bits of one that was found right
+    by the same truth: the first set's those of `right`, the others' those of the first set's.
+    `poison` is what the outputs were filled with before.
 
     Raises ChainBrokenError: GUARD or INPUTS for what no launch may write, `link` for the output.
     """

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
 
 from perftests.harness import settle
 from perftests.harness.chain import measure
 from perftests.harness.compare import Comparison, compare
+from perftests.harness.cpu import CpuDevice
 from perftests.harness.errors import Link
 from perftests.harness.session import Session
 from perftests.harness.settings import Settings
@@ -19,6 +22,7 @@ from perftests.tests.workloads import relu_workload
 if TYPE_CHECKING:
     import torch
 
+    from perftests.harness.order import Look
     from perftests.harness.workload import Inputs
 
 _FEW = Settings(max_seconds=0.02, max_samples=8, lock_seconds=30)
@@ -75,6 +79,32 @@ def test_an_output_that_turns_wrong_later_is_refused(compared: list[Comparison])
     assert outcome.broken.link is Link.TIMED
     assert outcome.seconds == []
     assert [one.passed for one in compared] == [True] * (len(compared) - 1) + [False]
+
+
+def test_no_right_output_is_kept_while_fresh_inputs_and_their_reference_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There the most memory is taken: a large case would no longer fit."""
+    outputs: list[ref[torch.Tensor]] = []
+    left: list[list[bool]] = []
+    usual = CpuDevice.ordered
+
+    def noted(*given: Any) -> Look:
+        seen = usual(*given)
+        outputs.append(ref(seen.output))
+        return seen
+
+    def make_inputs(seed: int) -> Inputs:
+        left.append([output() is not None for output in outputs])
+        return workload.make_inputs(seed)
+
+    monkeypatch.setattr(CpuDevice, "ordered", noted)
+    workload = relu_workload()
+    outcome = measure(
+        replace(workload, make_inputs=make_inputs), Session(Settings(timing=False, lock_seconds=30))
+    )
+    assert outcome.broken is None
+    assert left == [[], [False]]
 
 
 @pytest.mark.gpu
