@@ -158,9 +158,19 @@ def _where(sha: str, distance: int, wanted: Wanted) -> str:
     return "the parent commit" if distance == 1 else f"the ancestor {distance} commits back"
 
 
+_PASSED_OVER = "no baseline: of "
+
+
+def all_elsewhere(rule: str) -> bool:
+    """Return whether a rule says of all earlier runs that they are of another environment."""
+    runs, _, found = rule.partition(" earlier runs, ")
+    told = f"{runs.removeprefix(_PASSED_OVER)} with {Exclusion.OTHER_ENVIRONMENT}"
+    return runs.startswith(_PASSED_OVER) and found == told
+
+
 def _no_baseline(excluded: list[tuple[str, Exclusion]]) -> str:
     if not excluded:
         return "no baseline: the store holds no earlier run of this case"
     counts = {reason: sum(r is reason for _, r in excluded) for reason in Exclusion}
     found = ", ".join(f"{count} with {reason.value}" for reason, count in counts.items() if count)
-    return f"no baseline: of {len(excluded)} earlier runs, {found}"
+    return f"{_PASSED_OVER}{len(excluded)} earlier runs, {found}"

@@ -1,16 +1,17 @@
 """A stored run judged case by case: finds each baseline, pools repeats, applies the settings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain
 
 from tracker.busy import busy, hold_back
+from tracker.commands import IMPORTED, Again, of_compared, of_judged
 from tracker.errors import ExitCode
 from tracker.evidence import distance, with_pasts
 from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
-from tracker.model import Case, Result
+from tracker.model import Case, Checkout, Result
 from tracker.past import Past, Seen
 from tracker.picking import Picked, Picker, elsewhere, history_of, line_before
 from tracker.queries import RunInfo, both_results, candidates, results
@@ -52,10 +53,12 @@ def judge_run(
     *,
     today: date,
     ancestors: Sequence[str] | None = None,
+    checkout: Checkout | None = None,
 ) -> Gate:
     """Return the verdict on every case of a stored run, and on cases that vanished from it.
 
-    `ancestors` are commit ids, newest first, from git; None takes the store's own graph.
+    `ancestors` are commit ids, newest first, from git; None takes the store's own graph. `checkout`
+    is what was measured where the run was recorded as of another commit.
     """
     # What was changed on top of a commit is judged against that commit.
     line = line_before(store, run, ancestors)
@@ -88,7 +91,13 @@ def judge_run(
     ]
     cases = tuple(result.case for result in measured)
     notes = thresholds.complaints(cases, today, complete=run.complete)
-    return _settled(run, judged, notes, Forgiven.on(store, today))
+    gate = _settled(run, judged, notes, Forgiven.on(store, today))
+    stands = {p.head.result.case.fingerprint: p.base.checkout for p in pairs if p.base is not None}
+    fallback = others[0].checkout if others else None
+    return _advised(
+        gate,
+        lambda case: of_judged(stands.get(case.fingerprint, fallback), checkout or run.checkout),
+    )
 
 
 def compare_runs(
@@ -122,7 +131,20 @@ def compare_runs(
         )
         if missing
     ]
-    return _settled(head, judged, tuple(notes), Forgiven.on(store, today))
+    gate = _settled(head, judged, tuple(notes), Forgiven.on(store, today))
+    again = of_compared(base.checkout, head.checkout)
+    return _advised(gate, lambda _: again)
+
+
+def _advised(gate: Gate, again: Callable[[Case], Again]) -> Gate:
+    """Return the gate, the command beside whatever a verdict asks to measure again."""
+    # What came from elsewhere no command here measures again.
+    if gate.run.demo or any(note.startswith(IMPORTED) for note in gate.run.notes):
+        return gate
+    told = [
+        replace(item, verdict=again(item.verdict.case).tell(item.verdict)) for item in gate.judged
+    ]
+    return replace(gate, judged=tuple(told))
 
 
 def _in_quiet(judged: Sequence[Judged], why: Reason | None) -> list[Judged]:

@@ -71,6 +71,11 @@ REMARKS = frozenset(
         ReasonCode.DIRTY,
     }
 )
+# What a reason says of a first run, alone or before what else there is to say.
+NO_EARLIER = "no earlier comparable result"
+BECOMES_BASE = f"{NO_EARLIER}: this one becomes the baseline"
+# These ask for a new measurement of the base.
+BASE_AGAIN = frozenset({ReasonCode.OTHER_ENVIRONMENT, ReasonCode.STALE_BASELINE})
 
 
 @dataclass(frozen=True, slots=True)

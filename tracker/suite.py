@@ -7,6 +7,7 @@ holds among all cases; one that would hold alone is undecided and is to be measu
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tracker.advice import advise
 from tracker.errors import ExitCode
 from tracker.model import CHANGES, Case, VerdictKind
 from tracker.reasons import Reason, ReasonCode
@@ -110,16 +111,10 @@ def _settle(verdict: Verdict, bar: float, tested: int) -> Verdict:
         kind=VerdictKind.UNDECIDED,
         reasons=(Reason(ReasonCode.SUSPICIOUS, message), *verdict.reasons),
         more_runs=more,
-        what_would_decide=_advice(more),
+        what_would_decide=advise(more, in_turns=verdict.in_turns),
     )
 
 
 def _more(verdict: Verdict, bar: float) -> int | None:
     decisive = verdict.decisive
     return runs_to_decide(decisive.comparison, 1 - bar) if decisive else None
-
-
-def _advice(more: int | None) -> str:
-    if more is None:
-        return "measure both commits in turn (bandwatch ab)"
-    return f"measure head {more} more {'time' if more == 1 else 'times'} in fresh processes"

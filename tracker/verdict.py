@@ -7,14 +7,15 @@ a verdict are relative changes of bandwidth (negative = regression).
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tracker.advice import advise, more_runs
 from tracker.errors import ExitCode
 from tracker.evidence import Evidence, copy_standing, weigh
 from tracker.model import CHANGES, Case, Status, VerdictKind
 from tracker.moved import clock_moved, machine_moved
 from tracker.policy import DEFAULT_POLICY, Policy
-from tracker.reasons import Reason, ReasonCode
+from tracker.reasons import BECOMES_BASE, NO_EARLIER, Reason, ReasonCode
 from tracker.sides import Side, age_days, environment_difference, flaws, other_device, remarks
-from tracker.stats.compare import Comparison, runs_to_decide
+from tracker.stats.compare import Comparison
 from tracker.stats.noise import Noise
 from tracker.units import percent
 
@@ -32,7 +33,7 @@ class Verdict:
     `since` is the first commit of a change that began before head; `waived` says who lets the case
     pass, whatever the verdict. `worth_repeating`: not suspicious enough to tell, and one more fresh
     process would make it surer. `wrong`: head computed something wrong or its test failed, which is
-    no matter of speed.
+    no matter of speed. `in_turns`: both sides' processes took turns.
     """
 
     case: Case
@@ -53,6 +54,7 @@ class Verdict:
     waived: str = ""
     wrong: bool = False
     confidence: float | None = None
+    in_turns: bool = False
 
     @property
     def decisive(self) -> Evidence | None:
@@ -141,11 +143,9 @@ def _compared(base: Side, head: Side, policy: Policy, quietness: float) -> Verdi
 
 
 def _no_baseline(head: Side, *, fit: bool) -> Reason:
-    text = "no earlier comparable result"
+    text = BECOMES_BASE if fit else NO_EARLIER
     if head.checkout.dirty:
-        text += "; uncommitted changes make no baseline: commit, then measure again"
-    elif fit:
-        text += ": this one becomes the baseline"
+        text = f"{NO_EARLIER}; uncommitted changes make no baseline: commit, then measure again"
     return Reason(ReasonCode.NO_BASELINE, text)
 
 
@@ -238,7 +238,7 @@ def _conclude(
     if obstacles:
         kind = VerdictKind.UNDECIDED
     notes = (*note, *_code_note(base, head, kind), *remarks(base, head))
-    more = _more_runs(decisive, why.code, policy)
+    more = more_runs(decisive, why.code, policy)
     return Verdict(
         case=head.result.case,
         kind=kind,
@@ -254,6 +254,7 @@ def _conclude(
         baseline_rule=base.rule,
         what_would_decide=_what_would_decide(kind, obstacles, more, in_turns=base.in_turns),
         confidence=_confidence(base, head, policy),
+        in_turns=base.in_turns,
     )
 
 
@@ -371,21 +372,6 @@ def _code_note(base: Side, head: Side, kind: VerdictKind) -> tuple[Reason, ...]:
     return (Reason(ReasonCode.SAME_CODE, message),)
 
 
-def _more_runs(decisive: Evidence, code: ReasonCode, policy: Policy) -> int | None:
-    c = decisive.comparison
-    if code is ReasonCode.SUSPICIOUS and c.significant:
-        if not decisive.standing.left_both:
-            return 2  # one more shows which of the runs strayed, two settle it
-        if not decisive.standing.strays:
-            return None  # the machine may have moved, and more of head do not move base
-        return decisive.standing.runs_to_dismiss_strays(policy.confidence)
-    if code is ReasonCode.SUSPICIOUS:
-        return runs_to_decide(c, policy.confidence)
-    if code is ReasonCode.TOO_NOISY:
-        return runs_to_decide(replace(c, effect=-policy.resolution), policy.confidence)
-    return None
-
-
 def _what_would_decide(
     kind: VerdictKind, obstacles: tuple[Reason, ...], more: int | None, *, in_turns: bool
 ) -> str:
@@ -393,8 +379,4 @@ def _what_would_decide(
         return ""
     if obstacles:
         return f"remove the obstacle: {obstacles[0].message}"
-    if in_turns and more is None:
-        return "measure more pairs, or quieten the machine"
-    if more is None:
-        return "measure both commits in turn (bandwatch ab), or quieten the machine"
-    return f"measure head {more} more {'time' if more == 1 else 'times'} in fresh processes"
+    return advise(more, in_turns=in_turns)

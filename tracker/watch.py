@@ -11,6 +11,7 @@ from math import exp
 
 import numpy as np
 
+from tracker.advice import advise
 from tracker.baseline import shared
 from tracker.evidence import goes_along
 from tracker.model import CHANGES, Result, Status, VerdictKind
@@ -164,7 +165,7 @@ def combine(
             kind=VerdictKind.UNDECIDED,
             reasons=(*found.reasons, *verdict.reasons),
             more_runs=1,
-            what_would_decide="measure head once more in a fresh process",
+            what_would_decide=advise(1),
         )
     return replace(verdict, worth_repeating=found.worth_repeating)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tracker import git
+from tracker.commands import Again, in_turns
 from tracker.errors import NotFoundError, TrackerError, UnfitError
 from tracker.loop.fresh import Job, Measure, Measured, MeasureError, Task, side_by_side
 from tracker.loop.runs import Stamp, to_runs
@@ -108,6 +109,7 @@ def compare_commits(contest: Contest, bench: Bench, thresholds: Thresholds, toda
         today,
         contest.resolution,
         contest.earlier,
+        contest.head,
     )
     pairs = take_turns(
         contestants.turns,
@@ -239,9 +241,9 @@ def _shas(contest: Contest) -> dict[Name, str]:
 
 @dataclass(frozen=True, slots=True)
 class Referee:
-    """Judges pairs of one contest: `base` names its commit, `looks` how often it may decide.
+    """Judges pairs of one contest: `base` and `head` name its commits.
 
-    False discovery is held over all its cases and looks.
+    It may decide `looks` times. False discovery is held over all its cases and looks.
     """
 
     base: str
@@ -250,6 +252,7 @@ class Referee:
     today: date
     resolution: float = 0.01
     earlier: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
+    head: str = ""
 
     def still_open(self, pairs: Pairs) -> Sequence[str]:
         """Return the tests that are not settled yet."""
@@ -279,7 +282,8 @@ class Referee:
         case = pairs.head[test][0].result.case
         _, overrides = self.thresholds.for_case(case, self.today)
         remarks = tuple(override.told() for override in overrides)
-        return Judged(verdict, pairs.head[test][0].result, remarks)
+        again = in_turns(self.base, self.head, len(pairs.base[test])) if self.head else Again()
+        return Judged(again.tell(verdict), pairs.head[test][0].result, remarks)
 
     def _settled(self, verdict: Verdict) -> bool:
         if verdict.kind is VerdictKind.NO_CHANGE:

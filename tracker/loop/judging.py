@@ -123,7 +123,9 @@ def _judge(
         whole, ancestors = as_commit(run, line, again=again)
         store.record(whole)
         info = find_run(store, whole.run_id)
-        gate = judge_run(store, info, thresholds, today=today, ancestors=ancestors)
+        gate = judge_run(
+            store, info, thresholds, today=today, ancestors=ancestors, checkout=run.checkout
+        )
         for item in gate.judged:
             told = _told_again(item) if again else item
             found[run.device.uuid, item.verdict.case.fingerprint] = told
@@ -194,6 +196,7 @@ def _in_turns(session: Session, thresholds: Thresholds, today: date) -> Found:
         thresholds,
         today,
         earlier=earlier_runs(session, device),
+        head=_sha(head[0].checkout),
     )
     judged: Iterable[Judged] = referee.judge_runs(base, head)
     return {(device, item.verdict.case.fingerprint): item for item in judged}

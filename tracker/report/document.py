@@ -65,10 +65,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A sentence under a table; those with one `key` share a number."""
+    """A sentence under a table; those with one `key` share a number.
+
+    `of` says what its rows are where their number is told; of several texts the one of the greatest
+    `weight` stands.
+    """
 
     text: str
     key: str
+    of: str = ""
+    weight: int = 0
 
 
 def footnote(text: str) -> Footnote:

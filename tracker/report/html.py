@@ -60,7 +60,7 @@ def to_html(
 
 def _table(table: Table) -> list[str]:
     hidden = tuple(row for row in table.rows if row.hidden)
-    footnotes = Footnotes()
+    footnotes = Footnotes(table.rows)
     parts = [f"<h2>{_text(table.heading)}</h2>"] if table.heading else []
     if table.visible():
         parts.append(_grid(table, table.visible(), footnotes))

@@ -3,9 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from tracker.advice import HEAD_AGAIN
+from tracker.baseline import all_elsewhere
 from tracker.evidence import Evidence
 from tracker.model import Result, Status, VerdictKind
-from tracker.reasons import Reason, ReasonCode
+from tracker.reasons import BECOMES_BASE, NO_EARLIER, Reason, ReasonCode
 from tracker.report.columns import show_some
 from tracker.report.document import Column, Footnote, Kind, Row, Tone, Value, footnote
 from tracker.units import bandwidth, percent, seconds
@@ -40,7 +42,11 @@ _COARSE = 0.1
 EMPTY = "empty"
 # The column of the smallest loss that a comparison without a change would have shown.
 SHOWS = "would_show"
+# What a row is.
+_CASE = "case"
 _SAID_BY_REASON = "remove the obstacle"
+# What a run of another environment says too, which names where it differs.
+_SAID_BY_ENVIRONMENT = frozenset({NO_EARLIER, BECOMES_BASE})
 _NUMBER = re.compile(r"[-+]?\d[\d.]*")
 
 
@@ -224,17 +230,42 @@ def _footnotes(judged: Judged) -> tuple[Footnote, ...]:
     coarse = verdict.detectable is not None and verdict.detectable > _COARSE
     if coarse:
         quiet -= {ReasonCode.WITHIN_NOISE}
-    notes = [_reason(reason) for reason in verdict.reasons if reason.code not in quiet]
+    reasons, remarks = _folded(verdict.reasons, judged.remarks)
+    notes = [_reason(reason) for reason in reasons if reason.code not in quiet]
     if verdict.what_would_decide and not verdict.what_would_decide.startswith(_SAID_BY_REASON):
-        notes.append(footnote(verdict.what_would_decide))
+        notes.append(_advice(verdict))
     if judged.result is not None:
         # Warnings come with numbers of their own in nearly every row: one of each kind will do.
         notes += [Footnote(w.message, f"warning {w.code}") for w in judged.result.warnings]
-    return (*notes, *map(footnote, judged.remarks))
+    return (*notes, *map(footnote, remarks))
+
+
+def _folded(
+    reasons: tuple[Reason, ...], remarks: tuple[str, ...]
+) -> tuple[tuple[Reason, ...], tuple[str, ...]]:
+    """Return reasons and remarks without those that say once more that the environment changed."""
+    if not any(reason.code is ReasonCode.OTHER_ENVIRONMENT for reason in reasons):
+        return reasons, remarks
+    return (
+        tuple(reason for reason in reasons if reason.message not in _SAID_BY_ENVIRONMENT),
+        tuple(remark for remark in remarks if not all_elsewhere(remark)),
+    )
+
+
+def _advice(verdict: Verdict) -> Footnote:
+    """Return what would decide; who asks for fewer runs of head shares what asks for the most."""
+    text = verdict.what_would_decide
+    if verdict.more_runs is None or not text.startswith(HEAD_AGAIN):
+        return Footnote(text, text, _CASE)
+    # Another command repeats what is suspicious.
+    kind = "suspicious" if verdict.has(ReasonCode.SUSPICIOUS) else "other"
+    return Footnote(text, f"advice {kind}", _CASE, verdict.more_runs)
 
 
 def _reason(reason: Reason) -> Footnote:
     """Return the reason as a footnote, shared by those that differ in their numbers alone."""
+    if reason.code is ReasonCode.OTHER_ENVIRONMENT:
+        return Footnote(reason.message, reason.message, _CASE)
     if reason.code not in {ReasonCode.TOO_NOISY, ReasonCode.WITHIN_NOISE}:
         return footnote(reason.message)
     # One code may say different things: that a side did not settle, or what could have shown.

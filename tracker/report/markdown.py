@@ -58,7 +58,7 @@ def _render(document: Document, keep: int) -> str:
 
 
 def _table(table: Table, keep: int) -> list[str]:
-    rows, footnotes = table.visible(), Footnotes()
+    rows, footnotes = table.visible(), Footnotes(table.rows)
     shown, columns = rows[:keep], table.headed(rows)
     blocks = [f"#### {prose(table.heading)}"] if table.heading else []
     if shown:

@@ -73,7 +73,7 @@ def _head(document: Document) -> list[Text]:
 
 
 def _print_table(table: Table, console: Console) -> None:
-    rows, footnotes = table.visible(), Footnotes()
+    rows, footnotes = table.visible(), Footnotes(table.rows)
     if table.heading:
         console.print(Text(f"\n{plain(table.heading)}", style="bold"))
     if rows:

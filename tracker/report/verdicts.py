@@ -12,6 +12,7 @@ from math import exp, fsum, log1p
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.report.document import Document, Row, Table, Value
+from tracker.report.footnotes import Footnotes
 from tracker.report.judged import COLUMNS, EMPTY, NO_BASELINE, OUTCOMES, SHOWS, Judged, to_row
 from tracker.units import counted, percent, seconds
 from tracker.verdict import Verdict
@@ -67,7 +68,7 @@ def verdict_document(
             *_shows_line(rows),
         ),
         tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
-        notes=heading.notes,
+        notes=(*heading.notes, *_unseen(rows)),
         exit_code=code,
         failed=code is not ExitCode.OK,
     )
@@ -91,6 +92,15 @@ def _rows(judged: Sequence[Judged], limit: int | None) -> tuple[tuple[Row, ...],
             hidden[outcome] = counts[outcome]
     rows = tuple(to_row(item, hidden=hidden[item.outcome] > 0) for item in ordered)
     return rows, +hidden
+
+
+def _unseen(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what hidden rows share and no row that people see says."""
+    footnotes = Footnotes(rows)
+    for row in rows:
+        if not row.hidden:
+            footnotes.marks(row)
+    return footnotes.unmarked()
 
 
 def _hidden_note(hidden: Counter[str], command: str) -> str | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tracker.advice import advise
 from tracker.errors import ExitCode
 from tracker.model import VerdictKind
 from tracker.sides import Side
@@ -36,6 +37,14 @@ def test_what_would_hold_alone_is_suspicious_among_many() -> None:
     assert "fresh processes" in verdict.what_would_decide
     assert found.exit_code is ExitCode.UNDECIDED
     assert [s.case for s in found.suspects] == [HINT.case]
+
+
+def test_what_is_not_sure_among_many_is_told_what_one_case_is_told() -> None:
+    # Both ask the same of the user, so both use the same words.
+    apart = settle([SAME] * 200 + [HINT]).verdicts[-1]
+    assert apart.what_would_decide == advise(apart.more_runs)
+    turned = settle([SAME] * 200 + [replace(HINT, in_turns=True)]).verdicts[-1]
+    assert turned.what_would_decide == "measure more pairs, or quieten the machine"
 
 
 def test_many_regressions_lower_the_bar_for_each_other() -> None:

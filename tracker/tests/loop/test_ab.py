@@ -160,3 +160,15 @@ def test_unchanged_commits_hardly_ever_differ(tmp_path: Path) -> None:
                 VerdictKind.IMPROVEMENT,
             }
     assert wrong == 0
+
+
+def test_what_stays_open_is_told_the_command_for_more_pairs(tmp_path: Path) -> None:
+    restless = FakeMeasure(between=0.15)
+    outcome, _ = contest(tmp_path, {RELU: 1.0}, {RELU: 1.0}, restless, budget=Budget(8))
+    shas = [runs[0].checkout.commit for runs in (outcome.base_runs, outcome.head_runs)]
+    names = " ".join(commit.sha[:12] for commit in shas if commit)
+    (item,) = outcome.judged
+    assert item.verdict.kind is VerdictKind.UNDECIDED
+    assert item.verdict.what_would_decide == (
+        f"measure more pairs (bandwatch ab {names} --pairs 16), or quieten the machine"
+    )

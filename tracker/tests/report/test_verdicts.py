@@ -187,6 +187,73 @@ def test_two_kinds_of_noise_are_two_footnotes_each_with_its_own_count() -> None:
     assert "[2] could only have shown a loss of 60.5 %; noise 60 % (and 1 more like it)" in shown
 
 
+ELSEWHERE = Reason(
+    ReasonCode.OTHER_ENVIRONMENT,
+    "earlier runs are of another environment, libraries.torch: 2.11.0 -> 2.12.0",
+)
+
+
+def in_another_environment(count: int) -> list[Judged]:
+    """Return cases of a run after a change of torch, as the gate tells of them."""
+    first = Reason(
+        ReasonCode.NO_BASELINE, "no earlier comparable result: this one becomes the baseline"
+    )
+    passed_over = "no baseline: of 2 earlier runs, 2 with another environment"
+    return [
+        make_judged(
+            VerdictKind.UNDECIDED,
+            f"k{n}",
+            reasons=(ELSEWHERE, first),
+            rule="",
+            remarks=(passed_over,),
+        )
+        for n in range(count)
+    ]
+
+
+def test_that_the_environment_changed_is_one_footnote_with_how_many_cases_it_is_of() -> None:
+    document = make_document(in_another_environment(3), code=ExitCode.UNDECIDED)
+    for shown in (to_text(document, width=140), to_markdown(document), to_html(document)):
+        assert shown.count("another environment") == 1
+        assert "; 3 cases" in shown
+        assert "no earlier comparable result" not in shown
+    # Machines get all that was found of each.
+    assert to_json(document).count("no earlier comparable result") == 3
+    alone = to_text(make_document(in_another_environment(1)), width=140)
+    assert "1 case" not in alone.partition("[1] earlier")[2].partition("\n")[0]
+
+
+def test_what_was_passed_over_for_another_reason_too_is_still_told() -> None:
+    (judged,) = in_another_environment(1)
+    more = "no baseline: of 3 earlier runs, 2 with another environment, 1 with uncommitted changes"
+    dirty = Reason(ReasonCode.NO_BASELINE, "no earlier comparable result; uncommitted changes")
+    verdict = replace(judged.verdict, reasons=(ELSEWHERE, dirty))
+    (row,) = make_document([replace(judged, verdict=verdict, remarks=(more,))]).tables[0].rows
+    assert texts(row) == [ELSEWHERE.message, dirty.message, more]
+
+
+def test_why_all_cases_are_undecided_is_told_where_their_rows_are_hidden() -> None:
+    shown = to_text(make_document(in_another_environment(70), limit=60), width=140)
+    assert "hidden: 70 no baseline" in shown
+    assert f"note: {ELSEWHERE.message}; 70 cases" in shown
+    # Where a row that is shown says it, once is enough.
+    some = [*in_another_environment(3), make_judged(VerdictKind.NO_CHANGE, "same", effect=0.0)]
+    assert "note:" not in to_text(make_document(some, limit=3), width=140)
+
+
+def test_of_several_counts_of_further_runs_the_greatest_stands() -> None:
+    def doubtful(more: int) -> Judged:
+        judged = make_judged(VerdictKind.UNDECIDED, f"k{more}", effect=-0.001 * more)
+        told = f"measure head {more} more times in fresh processes (bandwatch ci --repeats {more})"
+        verdict = replace(judged.verdict, more_runs=more, what_would_decide=told)
+        return replace(judged, verdict=verdict)
+
+    shown = to_text(make_document([doubtful(more) for more in (3, 7, 5)]), width=140)
+    assert "[1] measure head 7 more times in fresh processes (bandwatch ci --repeats 7)" in shown
+    assert "; of 3 cases the most" in shown
+    assert "[2]" not in shown
+
+
 def test_no_change_says_what_would_have_shown_where_that_is_much() -> None:
     why = Reason(ReasonCode.WITHIN_NOISE, "a loss of 43 % would have shown")
     judged = make_judged(VerdictKind.NO_CHANGE, effect=0.15, reasons=(why,))
