@@ -41,8 +41,9 @@ def command(*, everything: bool, form: Format, config: Config) -> Document:
         gate = judge_run(store, chosen, config.thresholds, today=datetime.now(UTC).date())
         commits = {info.sha for info in runs(store, limit=None)}
     heading = _heading(gate, choice, f"{len(shipped)} recorded runs of {len(commits)} commits")
+    limit = row_limit(form, everything=everything)
     document = verdict_document(
-        heading, gate.judged, gate.code, limit=row_limit(form, everything=everything)
+        heading, gate.judged, gate.code, limit=limit, command="bandwatch demo"
     )
     return _harmless(document)
 

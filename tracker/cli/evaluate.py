@@ -15,6 +15,7 @@ from tracker.queries import SeriesInfo, series, series_list
 from tracker.report.columns import show_fraction
 from tracker.report.document import ABSENT, Column, Document, Kind, Row, Table, Tone, Value
 from tracker.report.formats import Format
+from tracker.report.hidden import hidden
 from tracker.store import Store
 from tracker.suite import SUITE_RATE
 from tracker.units import percent, significant
@@ -68,7 +69,7 @@ def command(
         listed = series_list(store, gpu_model=gpu)
         rng = np.random.default_rng(seed)
         found = [(info, p) for info in islice(listed, limit) if (p := _power(store, info, rng))]
-        return store_document(found, _runs_a_week(listed))
+        return store_document(found, _runs_a_week(listed), len(listed), limit)
 
 
 def _told(found: Iterator[Figure]) -> list[Figure]:
@@ -169,8 +170,14 @@ STORE_COLUMNS = (
 )
 
 
-def store_document(found: Sequence[tuple[SeriesInfo, Power]], runs_a_week: float) -> Document:
-    """Return what each series could have shown, and the suite's false alarms to expect a week."""
+def store_document(
+    found: Sequence[tuple[SeriesInfo, Power]], runs_a_week: float, listed: int, limit: int | None
+) -> Document:
+    """Return what each series could have shown, and the suite's false alarms to expect a week.
+
+    `listed` series are in the store, of which `limit` were looked at.
+    """
+    rest = 0 if limit is None else max(0, listed - limit)
     rates = [p.false_alarms for _, p in found if p.false_alarms is not None]
     # The gate calls something in at most this share of unchanged suites, one or more cases.
     gate = runs_a_week * SUITE_RATE
@@ -188,12 +195,19 @@ def store_document(found: Sequence[tuple[SeriesInfo, Power]], runs_a_week: float
             "gate_false_alarms_a_week": gate,
             "too_short": short,
         },
-        tables=(Table("series", STORE_COLUMNS, tuple(map(_power_row, found))),),
-        notes=_power_notes(short, runs_a_week),
+        tables=(
+            Table(
+                "series",
+                STORE_COLUMNS,
+                tuple(map(_power_row, found)),
+                hidden_note=hidden(rest, f"{rest} further series", f"--limit {listed}"),
+            ),
+        ),
+        notes=_power_notes(short, listed - rest - len(found), runs_a_week),
     )
 
 
-def _power_notes(short: int, runs_a_week: float) -> tuple[str, ...]:
+def _power_notes(short: int, untrusted: int, runs_a_week: float) -> tuple[str, ...]:
     notes = (
         "gate shows: the smallest loss that one new run would show against the newest level",
         "monitor finds: the smallest planted drop found within five runs in 4 of 5 replays",
@@ -201,7 +215,8 @@ def _power_notes(short: int, runs_a_week: float) -> tuple[str, ...]:
         f"the gate is held to call something falsely in {percent(SUITE_RATE)} of the runs at most",
     )
     few = f"{short} series are too short for a replay, which takes 18 runs"
-    return (*notes, few) if short else notes
+    none = f"{untrusted} series have no trusted run, so nothing could be said of them"
+    return (*notes, *((few,) if short else ()), *((none,) if untrusted else ()))
 
 
 def _power_row(item: tuple[SeriesInfo, Power]) -> Row:

@@ -22,36 +22,39 @@ from tracker.queries import (
     series_list,
 )
 from tracker.report.columns import (
+    COMMIT,
+    changed_note,
+    commit_values,
     show_change,
     show_fraction,
     show_moment,
     show_rate,
-    show_sha,
     show_some,
     show_time,
 )
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
+from tracker.report.hidden import hidden
 from tracker.store import Store
 from tracker.units import counted, seconds
 from tracker.yardsticks import LAUNCH_BOUND, LAUNCH_BOUND_MEANS, is_small
 
 COLUMNS = (
-    Column("commit", "commit", Kind.WORD, show_sha),
+    *COMMIT,
     Column("run", None),
-    Column("started", "started (UTC)", Kind.WORD, show_moment, drop=2),
-    Column("dirty", "changed", Kind.WORD, drop=6),
-    Column("branch", "branch", Kind.CODE, drop=5),
-    Column("status", "status", Kind.WORD, drop=4),
+    Column("started", "started (UTC)", Kind.WORD, show_moment, drop=3),
+    Column("dirty", None),
+    Column("branch", "branch", Kind.CODE, drop=6),
+    Column("status", "status", Kind.WORD, drop=5),
     Column("median_s", "time", Kind.NUMBER, show_time),
     Column("floor_s", None),
-    Column("empty", "empty", Kind.NUMBER, show_some, machine=False, drop=2),
+    Column("empty", "empty", Kind.NUMBER, show_some, machine=False, drop=3),
     Column("launch_bound", None),
     Column("bandwidth_bytes_per_s", "GB/s", Kind.NUMBER, show_rate),
     Column("copy_fraction", None),
-    Column("of_copy", "of copy", Kind.NUMBER, machine=False, drop=1),
-    Column("bandwidth_change", "since previous", Kind.NUMBER, show_change),
-    Column("subject", "subject", Kind.TEXT, drop=3),
+    Column("of_copy", "of copy", Kind.NUMBER, machine=False, drop=2),
+    Column("bandwidth_change", "since previous", Kind.NUMBER, show_change, drop=1),
+    Column("subject", "subject", Kind.TEXT, drop=4),
     PURPOSE,
     ORPHAN,
     *(Column(key, None) for key in ("environment", "complete", "count", "q1_s", "q3_s")),
@@ -103,10 +106,20 @@ def command(
     return Document(
         kind="history",
         title=f"{found.label} on {model}",
-        summary=counted(len(rows), "result") if rows else _nothing(dirty=dirty),
-        facts={"case": found.label, "fingerprint": key, "gpu_model": model, "results": len(rows)},
-        tables=(Table("history", with_rare(COLUMNS, rows), rows),),
+        summary=counted(len(rows), "result") if rows else "no result matches: loosen the filters",
+        facts={
+            "case": found.label,
+            "fingerprint": key,
+            "gpu_model": model,
+            "results": len(rows),
+            "older_hidden": line.older,
+            "dirty_hidden": line.changed,
+        },
+        tables=(
+            Table("history", with_rare(COLUMNS, rows), rows, hidden_note=_hidden(line, limit)),
+        ),
         notes=(
+            *changed_note(rows),
             *_floor_notes(key, rows),
             *_environment_notes(line),
             *remark(reach, line.sha.tolist()),
@@ -114,9 +127,20 @@ def command(
     )
 
 
-def _nothing(*, dirty: bool) -> str:
-    hint = "" if dirty else "; runs with uncommitted changes are left out, --dirty shows them"
-    return f"no result matches: loosen the filters{hint}"
+def _hidden(line: Series, limit: int) -> str | None:
+    """Return the line on older results, and on those with uncommitted changes, that are hidden."""
+    clean = len(line) + line.older
+    every = clean + line.changed
+    room = f" --limit {every}" if every > limit else ""
+    parts = (
+        hidden(line.older, counted(line.older, "older result"), f"--limit {clean}"),
+        hidden(
+            line.changed,
+            f"{counted(line.changed, 'result')} with uncommitted changes",
+            f"--dirty{room}",
+        ),
+    )
+    return "; ".join(filter(None, parts)) or None
 
 
 def only_model(store: Store, key: str, label: str) -> str:
@@ -143,10 +167,9 @@ def _rows(
         rate = _real(line.bandwidth[index])
         change = rate / before - 1 if rate is not None and before else None
         values: dict[str, Value] = {
-            "commit": str(line.sha[index]) or None,
+            **commit_values(str(line.sha[index]) or None, dirty=bool(line.dirty[index])),
             "run": str(line.run_id[index]),
             "started": float(line.started[index]),
-            "dirty": bool(line.dirty[index]),
             "branch": str(line.branch[index]) or None,
             "status": str(line.status[index]),
             **_measured(line, beside, index),

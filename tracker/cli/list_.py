@@ -6,10 +6,11 @@ from tracker.cli.options import MOST, refuse_idle, report_command
 from tracker.config import Config, redact
 from tracker.occasion import in_a_word, newest, purpose
 from tracker.orphans import reach_of, remark
-from tracker.queries import RunInfo, SeriesInfo, overview, runs, series_list
-from tracker.report.columns import show_moment, show_sha
+from tracker.queries import RunInfo, SeriesInfo, count_runs, overview, runs, series_list
+from tracker.report.columns import COMMIT, changed_note, commit_values, show_moment
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
 from tracker.report.formats import Format
+from tracker.report.hidden import hidden
 from tracker.store import Store
 from tracker.units import counted
 
@@ -18,23 +19,23 @@ def _for(value: Value) -> str:
     return in_a_word(value if isinstance(value, str) else None)
 
 
-# Shown only where there is one.
+# Shown only where there is one. They fold before a commit is cut.
 ORPHAN = Column("left_git", None)
 PURPOSE = Column("purpose", None)
 _RARE = {
-    ORPHAN: Column(ORPHAN.key, "left git", Kind.WORD),
-    PURPOSE: Column(PURPOSE.key, "for", Kind.WORD, _for),
+    ORPHAN: Column(ORPHAN.key, "left git", Kind.TEXT),
+    PURPOSE: Column(PURPOSE.key, "for", Kind.TEXT, _for),
 }
 RUN_COLUMNS = (
     Column("run", "run", Kind.ID),
     Column("started_at", "started (UTC)", Kind.WORD, show_moment, drop=1),
-    Column("commit", "commit", Kind.WORD, show_sha),
+    *COMMIT,
     Column("branch", "branch", Kind.CODE, drop=4),
-    Column("dirty", "changed", Kind.WORD, drop=6),
+    Column("dirty", None),
     Column("gpu_model", "GPU model", Kind.TEXT, drop=2),
     Column("results", "results", Kind.NUMBER, drop=3),
     Column("complete", "complete", Kind.WORD, drop=5),
-    Column("subject", "subject", Kind.TEXT, drop=7),
+    Column("subject", "subject", Kind.TEXT, drop=6),
     PURPOSE,
     ORPHAN,
     *(Column(key, None) for key in ("device", "environment", "demo", "command", "notes")),
@@ -80,14 +81,25 @@ def command(
             return cases_document(series_list(store, gpu_model=gpu), config)
         total = overview(store).runs
         found = runs(store, gpu_model=gpu, branch=branch, limit=limit)
+        matching = count_runs(store, gpu_model=gpu, branch=branch)
         chosen = newest(store, gpu_model=gpu, branch=branch)
-    return runs_document(found, total, config, chosen.named if chosen else ())
+    older = hidden_runs(len(found), matching)
+    return runs_document(found, total, config, chosen.named if chosen else (), older)
+
+
+def hidden_runs(shown: int, matching: int) -> str | None:
+    """Return the line on the older runs that a limit hides."""
+    return hidden(matching - shown, counted(matching - shown, "older run"), f"--limit {matching}")
 
 
 def runs_document(
-    found: tuple[RunInfo, ...], total: int, config: Config, notes: tuple[str, ...] = ()
+    found: tuple[RunInfo, ...],
+    total: int,
+    config: Config,
+    notes: tuple[str, ...] = (),
+    older: str | None = None,
 ) -> Document:
-    """Return the table of runs, newest first; `notes` go below it."""
+    """Return the table of runs, newest first; `notes` go below it, `older` says what is hidden."""
     # The demo's commits are of another project.
     shas = {run.run_id: None if run.demo else run.sha for run in found}
     reach = reach_of(config.root, filter(None, shas.values()))
@@ -97,8 +109,8 @@ def runs_document(
         title="",
         summary=f"{len(found)} of {counted(total, 'run')} in {config.store.shown}",
         facts={"shown": len(found), "runs": total, "store": config.store.shown},
-        tables=(Table("runs", with_rare(RUN_COLUMNS, rows), rows),),
-        notes=(*notes, *remark(reach, shas.values())),
+        tables=(Table("runs", with_rare(RUN_COLUMNS, rows), rows, hidden_note=older),),
+        notes=(*changed_note(rows), *notes, *remark(reach, shas.values())),
     )
 
 
@@ -141,9 +153,8 @@ def _run_row(run: RunInfo, left_git: bool | None) -> Row:
         {
             "run": run.run_id,
             "started_at": run.started_at,
-            "commit": run.sha,
+            **commit_values(run.sha, dirty=run.checkout.dirty),
             "branch": run.checkout.branch,
-            "dirty": run.checkout.dirty,
             "gpu_model": run.gpu_model,
             "results": run.results,
             "complete": run.complete,

@@ -10,7 +10,7 @@ from tracker.cli.options import note, refuse_idle, report_command
 from tracker.config import Config
 from tracker.errors import ConfigError
 from tracker.loop.changes import changes
-from tracker.loop.feed import to_atom
+from tracker.loop.feed import NEWEST, to_atom
 from tracker.loop.notify import Telling, news, tell
 from tracker.loop.settings import read_loop_settings
 from tracker.loop.webhook import Form, address_from, form_of, headline, message, post
@@ -93,10 +93,12 @@ def _feed(config: Config, branch: str, gpu: str | None, path: Path, page: str | 
         partial.replace(path)  # whoever serves it reads a whole one
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None
+    every = counted(len(found), "change point")
+    told = f"the newest {NEWEST} of {every}" if len(found) > NEWEST else every
     return Document(
         kind="feed",
         title="",
-        summary=f"{counted(len(found), 'change point')} in {path}",
+        summary=f"{told} in {path}",
         facts={"changes": len(found)},
     )
 

@@ -21,7 +21,7 @@ COLUMNS = (
     Column("run", "run", Kind.ID),
     Column("outcome", "outcome", Kind.WORD),
     Column("results", "results", Kind.NUMBER),
-    Column("revision", "revision", Kind.NUMBER),
+    Column("revision", "revision", Kind.NUMBER, drop=1),
 )
 
 

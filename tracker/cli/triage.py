@@ -19,6 +19,7 @@ from tracker.queries import find_run
 from tracker.report.columns import show_change, show_rate, show_sha
 from tracker.report.document import Column, Document, Kind, Row, Table, Tone
 from tracker.report.formats import Format
+from tracker.report.hidden import hidden
 from tracker.store import Store
 from tracker.store.people import Triage, TriageState, add_triage, triage_states
 
@@ -88,8 +89,8 @@ def list_(*, branch: str, gpu: str | None, state: str, form: Format, config: Con
     kept = [change for change in found if _state(change, said) in wanted]
     kept.sort(key=lambda change: -abs(change.effect))
     rest = len(found) - len(kept)
-    hidden = f"; {rest} in other states, --state all shows them" if rest else ""
-    return _document(kept, said, f"{_counted(len(kept))}{hidden}")
+    others = hidden(rest, f"{rest} in other states", "--state all")
+    return _document(kept, said, "; ".join(filter(None, (_counted(len(kept)), others))))
 
 
 def _action(name: str, state: TriageState, told: str) -> None:

@@ -29,7 +29,8 @@ from tracker.report.markdown import COMMENT_LIMIT, SUMMARY_LIMIT, to_markdown
 from tracker.report.verdicts import Heading, verdict_document
 from tracker.units import counted, percent
 
-TITLE = "GPU benchmarks"
+# True of a CPU too: a line below names the device.
+TITLE = "Benchmarks"
 # What posts a comment adds a mark by which it finds it again.
 _MARK = 1024
 COMMENT, HTML, JUNIT, JSON = "comment.md", "report.html", "junit.xml", "report.json"

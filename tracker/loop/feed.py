@@ -9,7 +9,7 @@ from tracker.loop.changes import Change
 from tracker.report.escape import plain
 from tracker.units import bandwidth, percent
 
-_NEWEST = 100
+NEWEST = 100
 
 
 def to_atom(found: Sequence[Change], title: str, place: str, page: str | None = None) -> str:
@@ -17,7 +17,7 @@ def to_atom(found: Sequence[Change], title: str, place: str, page: str | None = 
 
     `place` is where they come from: feeds of several places are several feeds to a reader.
     """
-    newest = sorted(found, key=lambda change: -change.started)[:_NEWEST]
+    newest = sorted(found, key=lambda change: -change.started)[:NEWEST]
     updated = _moment(newest[0].started if newest else 0.0)
     link = f"  <link href={quoteattr(page)}/>" if page else ""
     head = [

@@ -74,9 +74,11 @@ class Session:
         return [dict(entry) for entry in self.notebook.entries if entry.get("step") == step]
 
     def texts(self, step: str) -> tuple[str, ...]:
-        """Return the texts noted with a step, at most fifty."""
-        found = (entry.get("text") for entry in self.facts(step))
-        return tuple(str(text) for text in found if text is not None)[:_MAX_NOTES]
+        """Return the texts noted with a step: fifty at most, then how many more there are."""
+        found = [str(entry["text"]) for entry in self.facts(step) if entry.get("text") is not None]
+        more = len(found) - _MAX_NOTES
+        rest = (f"{more} more like these; session.json has them",) if more > 0 else ()
+        return (*found[:_MAX_NOTES], *rest)
 
     def words(self, step: str, key: str) -> tuple[str, ...]:
         """Return what stands in lists of texts that were noted with a step, in order."""

@@ -18,6 +18,7 @@ from tracker.queries.results import (
 )
 from tracker.queries.runs import (
     branches,
+    count_runs,
     find_run,
     gpu_models,
     load_run,
@@ -45,6 +46,7 @@ __all__ = [
     "candidates",
     "code_fingerprints",
     "commits",
+    "count_runs",
     "filter_counts",
     "find_case",
     "find_run",

@@ -51,8 +51,8 @@ def overview(store: Store) -> Overview:
         )
 
 
-def _count(connection: Connection, column: Any) -> int:
-    return int(connection.execute(select(func.count(column))).scalar_one())
+def _count(connection: Connection, column: Any, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count(column)).where(*conditions)).scalar_one())
 
 
 def gpu_models(store: Store) -> tuple[ModelInfo, ...]:
@@ -154,6 +154,15 @@ def runs(
     query = query.order_by(RunRow.started.desc(), RunRow.id.desc()).limit(limit).offset(offset)
     with store.reading("list runs") as connection:
         return run_infos(connection, connection.execute(query).all())
+
+
+def count_runs(store: Store, *, gpu_model: str | None = None, branch: str | None = None) -> int:
+    """Return how many runs match everything given."""
+    conditions = [] if gpu_model is None else [_on_model(gpu_model)]
+    if branch is not None:
+        conditions.append(RunRow.branch == branch)
+    with store.reading("count runs") as connection:
+        return _count(connection, RunRow.id, *conditions)
 
 
 def runs_by_number(store: Store, numbers: Iterable[int]) -> dict[int, RunInfo]:

@@ -1,7 +1,7 @@
 """Series: which there are, and one of them as columns in commit order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class Series:
     Runs of one commit follow each other by start. `started` is in seconds since 1970;
     `environment[i]` is an index into `environments`; results with equal `environment_key` are
     comparable. A missing number is NaN, a missing commit or branch an empty text. `number` is the
-    store's id of a run, `result` that of a result, for `measurements`.
+    store's id of a run, `result` that of a result, for `measurements`. `older` and `changed` count
+    what matched and was not asked for: what comes before the last so many, and of dirty trees.
     """
 
     case: Case
@@ -63,6 +64,8 @@ class Series:
     bytes_moved: Floats
     copy_bytes_per_s: Floats
     median_cycles: Floats
+    older: int
+    changed: int
 
     def __len__(self) -> int:
         return int(self.number.size)
@@ -119,7 +122,6 @@ def series(
         code = _code_fingerprints(connection, columns[2])
     rows = runs.rows_of(np.array(columns[0], np.int64))
     wanted = rows >= 0
-    wanted &= dirty | ~runs.dirty[rows]
     if branch is not None:
         wanted &= runs.branch[rows] == branch
     if since is not None:
@@ -127,10 +129,12 @@ def series(
     if environment_key is not None:
         same = [n for n, e in runs.environments.items() if e.fingerprint == environment_key]
         wanted &= np.isin(runs.environment[rows], same)
-    kept = np.flatnonzero(wanted)
+    changed = np.zeros_like(wanted) if dirty else wanted & runs.dirty[rows]
+    kept = np.flatnonzero(wanted & ~changed)
     kept = kept[_commit_order(runs, rows[kept])]
-    kept = kept if last is None else kept[max(0, kept.size - last) :]
-    return _columns(case, gpu_model, columns, kept, runs, rows[kept], code)
+    older = 0 if last is None else max(0, kept.size - last)
+    found = _columns(case, gpu_model, columns, kept[older:], runs, rows[kept[older:]], code)
+    return replace(found, older=older, changed=int(changed.sum()))
 
 
 def _identify(
@@ -208,6 +212,8 @@ def _columns(
         status=np.array(status, np.str_)[kept],
         shared=np.array(shared, np.bool_)[kept],
         count=np.array([number or 0 for number in count], np.int64)[kept],
+        older=0,
+        changed=0,
         # The rest of _COLUMNS, in its order; None becomes NaN.
         **{
             name: np.array(values, np.float64)[kept]

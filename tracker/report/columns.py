@@ -1,8 +1,9 @@
 """Columns that several tables share: values in base units, shown scaled."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from tracker.report.document import ABSENT, Value
+from tracker.report.document import ABSENT, Column, Kind, Row, Value
 from tracker.units import bandwidth, percent, seconds
 
 
@@ -45,6 +46,26 @@ def show_moment(value: Value) -> str:
 def show_sha(value: Value) -> str:
     """Show the beginning of a commit id."""
     return str(value)[:12] if value else ABSENT
+
+
+# Behind a commit, so that no width drops it.
+_CHANGED = "+"
+_MARKED = "marked_commit"
+COMMIT = (Column("commit", None), Column(_MARKED, "commit", Kind.WORD, machine=False))
+
+
+def commit_values(sha: str | None, *, dirty: bool) -> dict[str, Value]:
+    """Return a row's values under COMMIT: the id, and its beginning, marked where `dirty`."""
+    shown = show_sha(sha) if sha or dirty else None
+    return {"commit": sha, _MARKED: f"{shown}{_CHANGED}" if dirty else shown, "dirty": dirty}
+
+
+def changed_note(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return what the mark behind a commit means where a row has it."""
+    if not any(row.values["dirty"] for row in rows):
+        return ()
+    means = "measured with uncommitted changes, so the result is not the commit's"
+    return (f"{_CHANGED} behind a commit: {means}",)
 
 
 def _is_number(value: Value) -> bool:

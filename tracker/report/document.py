@@ -28,7 +28,7 @@ class Kind(StrEnum):
     TEXT = "text"
     WORD = "word"
     CODE = "code"
-    ID = "id"  # code that stays on one line, however long: people copy it
+    ID = "id"  # code that stays on one line where the width allows one: people copy it
     NUMBER = "number"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tracker.queries.results import SIDE, SideBySide
 from tracker.report.columns import show_change, show_time
 from tracker.report.document import Column, Document, Kind, Row, Table, Value
+from tracker.report.hidden import hidden
 from tracker.report.verdicts import Heading
 from tracker.units import counted
 
@@ -48,8 +49,8 @@ def side_by_side_document(heading: Heading, found: SideBySide, limit: int | None
     values = _values(found)
     seen = _changed_most(values, limit)
     rows = tuple(Row(each, hidden=index not in seen) for index, each in enumerate(values))
-    hidden = len(rows) - len(seen)
-    note = f"{hidden} that changed less are hidden; --all shows them" if hidden else None
+    rest = len(rows) - len(seen)
+    note = hidden(rest, f"{rest} that changed less", "--all")
     return Document(
         kind="side-by-side",
         title=heading.title,

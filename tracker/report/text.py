@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -24,6 +25,7 @@ _STYLES = {
 _LOG_WIDTH = 120
 _LEAST_WIDTH = 40
 _LEAST_CODE_WIDTH = 24
+_LEAST_FOLDED_WIDTH = 4
 _GAP = 2
 _MARKS_WIDTH = 4
 # For streams that cannot encode the marks.
@@ -77,22 +79,28 @@ def _print_table(table: Table, console: Console) -> None:
     if table.heading:
         console.print(Text(f"\n{plain(table.heading)}", style="bold"))
     if rows:
-        console.print(_grid(rows, _fitting(rows, table.headed(rows), console.width), footnotes))
+        columns = _fitting(rows, table.headed(rows), console.width)
+        console.print(_grid(rows, columns, footnotes, console.width))
     for number, text in footnotes.lines():
         console.print(Text(f"  [{number}] {plain(text)}", style="dim"))
     if table.hidden_note:
         console.print(Text(plain(table.hidden_note), style="dim"))
 
 
-def _grid(rows: tuple[Row, ...], columns: tuple[Column, ...], footnotes: Footnotes) -> Grid:
+def _grid(
+    rows: tuple[Row, ...], columns: tuple[Column, ...], footnotes: Footnotes, width: int
+) -> Grid:
     grid = Grid(
         box=None, pad_edge=False, show_edge=False, header_style="bold", padding=(0, _GAP, 0, 0)
     )
+    # Where even what is never dropped does not fit, an id folds before others are cut.
+    fits = _needed(rows, columns, _LEAST_FOLDED_WIDTH) <= width
+    folding = WRAPPING if fits else WRAPPING | {Kind.ID}
     for column in columns:
         grid.add_column(
             Text(column.heading or ""),
             justify="right" if column.kind is Kind.NUMBER else "left",
-            no_wrap=column.kind not in WRAPPING,
+            no_wrap=column.kind not in folding,
             overflow="fold",
         )
     for row in rows:
@@ -107,19 +115,24 @@ def _grid(rows: tuple[Row, ...], columns: tuple[Column, ...], footnotes: Footnot
 def _fitting(rows: tuple[Row, ...], columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
     """Return the columns without those that leave no room for the names."""
     kept = list(columns)
-    marks = _MARKS_WIDTH if any(row.footnotes for row in rows) else 0
     while True:
-        fixed = sum(_width(rows, column) for column in kept) + _GAP * (len(kept) - 1) + marks
         droppable = [column for column in kept if column.drop]
-        if fixed <= width or not droppable:
+        if _needed(rows, kept, _LEAST_CODE_WIDTH) <= width or not droppable:
             return tuple(kept)
         kept.remove(max(droppable, key=lambda column: column.drop))
 
 
-def _width(rows: tuple[Row, ...], column: Column) -> int:
+def _needed(rows: tuple[Row, ...], columns: Sequence[Column], folded: int) -> int:
+    """Return what a table takes, gaps and footnotes' marks with it; what wraps takes `folded`."""
+    marks = _MARKS_WIDTH if any(row.footnotes for row in rows) else 0
+    widths = sum(_width(rows, column, folded) for column in columns)
+    return widths + _GAP * (len(columns) - 1) + marks
+
+
+def _width(rows: tuple[Row, ...], column: Column, folded: int) -> int:
     cells = [cell_len(plain(column.show(row.values.get(column.key)))) for row in rows]
     widest = max([cell_len(column.heading or ""), *cells])
-    return min(widest, _LEAST_CODE_WIDTH) if column.kind in WRAPPING else widest
+    return min(widest, folded) if column.kind in WRAPPING else widest
 
 
 def _no_command(line: str) -> str:

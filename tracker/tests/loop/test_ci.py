@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from tracker.model import Device, Environment
 from tracker.queries import runs
 from tracker.store import Store
 from tracker.tests.loop import fake, project
 from tracker.tests.loop.conftest import OUT, Command, outcomes, report
 from tracker.tests.loop.fake import FakeMeasure
+from tracker.tests.sides import CPU, H200
 
 pytestmark = pytest.mark.usefixtures("no_ci")
 
@@ -28,6 +30,23 @@ def test_the_first_run_of_all_has_no_baseline_and_passes(
     assert run.sha == fake.git(history, "rev-parse", "HEAD")
     assert run.complete
     assert fake.git(history, "status", "--porcelain") == ""
+
+
+@pytest.mark.usefixtures("history", "no_processes")
+@pytest.mark.parametrize("environment", [CPU, H200], ids=["cpu", "gpu"])
+def test_the_report_s_heading_is_true_of_every_device(
+    bandwatch: Command, monkeypatch: pytest.MonkeyPatch, environment: Environment
+) -> None:
+    monkeypatch.setattr(fake, "H200", environment)
+    monkeypatch.setattr(fake, "BOARD", Device("it", environment.gpu_model))
+    shown = bandwatch("ci").out
+    assert shown.startswith("Benchmarks\n")
+    assert f"\non {environment.gpu_model}" in shown
+    for name in ("comment.md", "report.html", "report.json"):
+        text = (OUT / name).read_text()
+        assert environment.gpu_model in text
+        assert "GPU benchmarks" not in text
+    assert (OUT / "comment.md").read_text().startswith("### Benchmarks\n")
 
 
 def test_a_slow_commit_is_measured_again_before_it_is_a_regression(

@@ -5,8 +5,10 @@ import xml.etree.ElementTree as ET
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from tracker.loop.changes import changes
-from tracker.loop.feed import to_atom
+from tracker.loop.feed import NEWEST, to_atom
 from tracker.store import Store
 from tracker.tests.loop.conftest import Command
 from tracker.tests.loop.test_notify import SLOW, STEADY, project, record, store
@@ -43,6 +45,20 @@ def test_feeds_of_several_stores_branches_and_models_are_several(
     assert len(found) == 3
     assert all(str(name).startswith("urn:uuid:") for name in found)
     assert not list(project.glob("*.partial"))
+
+
+def test_a_feed_of_more_than_it_holds_says_so(
+    project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (change,) = (bandwatch("notify", "--feed", "feed.xml").out).splitlines()
+    assert change == "1 change point in feed.xml"
+    with Store.open("sqlite:///runs.db", read_only=True) as opened:
+        (one,) = changes(opened, "main")
+    monkeypatch.setattr("tracker.cli.notify.changes", lambda *_: [one] * (NEWEST + 3))
+    told = f"the newest {NEWEST} of {NEWEST + 3} change points in feed.xml"
+    assert told in bandwatch("notify", "--feed", "feed.xml").out
+    feed = ET.parse(project / "feed.xml").getroot()
+    assert len(feed.findall(f"{ATOM}entry")) == NEWEST
 
 
 def test_the_feed_is_what_rfc_4287_asks_for(store: Store) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracker.errors import ExitCode
-from tracker.loop.ci_report import Links, comment, summary_text, write_files, write_summary
+from tracker.loop.ci_report import TITLE, Links, comment, summary_text, write_files, write_summary
+from tracker.loop.session import Session
 from tracker.model import VerdictKind
 from tracker.reasons import Reason, ReasonCode
 from tracker.report.document import Document
@@ -35,7 +36,7 @@ def cases(kind: VerdictKind, count: int, name: str = "kernel") -> list[Judged]:
 
 
 def both(judged: list[Judged], notes: tuple[str, ...] = ()) -> tuple[Document, Document]:
-    heading = Heading("GPU benchmarks", notes, {}, notes)
+    heading = Heading(TITLE, notes, {}, notes)
     return (
         verdict_document(heading, judged, ExitCode.REGRESSION, limit=None),
         verdict_document(heading, judged, ExitCode.REGRESSION, limit=COMMENT_ROWS),
@@ -75,6 +76,18 @@ def test_a_summary_without_room_gets_nothing_rather_than_too_much() -> None:
     full, short = both(cases(VerdictKind.REGRESSION, 100))
     for room in (0, 100, 1000, 5000, 100_000):
         assert len(summary_text(full, short, LINKS, room).encode()) <= room
+
+
+def test_a_session_with_more_notes_than_are_told_says_how_many(tmp_path: Path) -> None:
+    session = Session.begin(tmp_path / "out", "key")
+    for number in range(50):
+        session.note("problem", text=f"problem {number}")
+    assert len(session.texts("problem")) == 50
+    for number in range(50, 53):
+        session.note("problem", text=f"problem {number}")
+    *told, last = session.texts("problem")
+    assert told == [f"problem {number}" for number in range(50)]
+    assert last == "3 more like these; session.json has them"
 
 
 @pytest.mark.parametrize("length", [100, 10_000, 200_000])

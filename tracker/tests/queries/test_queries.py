@@ -102,6 +102,10 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
     ]
     assert [run.sha for run in queries.runs(store, sha=sha(2))] == [sha(2)]
     assert queries.runs(store, gpu_model="NVIDIA A100") == ()
+    assert queries.count_runs(store) == 5
+    assert queries.count_runs(store, gpu_model="NVIDIA H200", branch="main") == 5
+    assert queries.count_runs(store, gpu_model="NVIDIA A100") == 0
+    assert queries.count_runs(store, branch="topic") == 0
     assert (
         len(
             queries.runs(
@@ -159,7 +163,12 @@ def test_a_series_leaves_dirty_trees_out_and_filters(store: Store) -> None:
     assert find(
         store, VECTOR, "NVIDIA H200", environment_key=OTHER_DRIVER.fingerprint
     ).sha.tolist() == [sha(3)]
-    assert find(store, VECTOR, "NVIDIA H200", last=1).sha.tolist() == [sha(3)]
+    newest = find(store, VECTOR, "NVIDIA H200", last=1)
+    assert newest.sha.tolist() == [sha(3)]
+    assert (newest.older, newest.changed) == (1, 1)
+    assert (both.older, both.changed) == (0, 1)
+    every = find(store, VECTOR, "NVIDIA H200", dirty=True, last=2)
+    assert (every.older, every.changed) == (1, 0)
     assert len(find(store, VECTOR, "NVIDIA H200", branch="none")) == 0
     with pytest.raises(NotFoundError, match="holds none"):
         find(store, "0" * 16, "NVIDIA H200")

@@ -64,6 +64,22 @@ def test_an_id_stays_on_one_line_and_the_columns_beside_it_give_way(width: int) 
     assert f"`{name}`" in to_markdown(document)
 
 
+@pytest.mark.parametrize("width", [40, 60])
+def test_an_id_that_leaves_others_no_room_folds_and_nothing_is_cut(width: int) -> None:
+    columns = (
+        Column("id", "id", Kind.ID),
+        Column("number", "number", Kind.NUMBER),
+        Column("word", "word", Kind.WORD),
+    )
+    name = "0123456789abcdef" * 4
+    row = Row({"id": name, "number": 123456, "word": "decided"})
+    document = Document("runs", "", "", tables=(Table("runs", columns, (row,)),))
+    shown = to_text(document, width=width)
+    assert {"123456", "decided"} <= set(shown.split())
+    assert name in "".join(line.split()[0] for line in shown.splitlines())
+    assert max(map(len, shown.splitlines())) <= width
+
+
 def test_a_wide_text_has_every_column() -> None:
     lines = to_text(make_document(), width=120).splitlines()
     header = next(line for line in lines if line.startswith("case "))
