@@ -190,15 +190,19 @@ static inline void set_block(const Launch& launch, long long index) {
     blockIdx.z = static_cast<unsigned>(index / launch.grid[0] / launch.grid[1]);
 }
 
+// Gives a thread its storage. A C library before glibc 2.40 does that at the first use, in a call that
+// the compiler takes to leave the vector registers alone and that does not (its bug 31372): what lay
+// in them is lost. So the first use is here, in a call that may change them.
+__attribute__((noinline, noipa)) static void take_storage() {
+    asm volatile("" : : "r"(&threadIdx) : "memory");
+}
+
 template <auto KERNEL_FUNCTION, bool COOPERATIVE, class... A>
-void run(const Launch& launch, const char* packed, void (*)(A...)) {
-    size_t at = 0;
-    const std::tuple<A...> arguments{take<A>(packed, at)...};
+__noinline__ void run_blocks(const Launch& shared_launch, const std::tuple<A...>& shared, long long blocks) {
+    const Launch launch = shared_launch;
+    const std::tuple<A...> arguments = shared;  // its own: no store of the kernel changes these
     const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
-    const long long blocks = 1LL * launch.grid[0] * launch.grid[1] * launch.grid[2];
-    if (threads > MAX_THREADS) fail("a launch beyond CUDA's limits");
-    // Waking the other cores costs more than a few thousand plain threads do; fibers cost far more.
-#pragma omp parallel for schedule(static) if (COOPERATIVE ? blocks > 16 : blocks * threads > 1 << 15)
+#pragma omp for schedule(static) nowait
     for (long long index = 0; index < blocks; ++index) {
         set_block(launch, index);
         if constexpr (COOPERATIVE) {
@@ -209,6 +213,21 @@ void run(const Launch& launch, const char* packed, void (*)(A...)) {
                     for (threadIdx.x = 0; threadIdx.x < launch.block[0]; ++threadIdx.x)
                         std::apply(KERNEL_FUNCTION, arguments);
         }
+    }
+}
+
+template <auto KERNEL_FUNCTION, bool COOPERATIVE, class... A>
+void run(const Launch& launch, const char* packed, void (*)(A...)) {
+    size_t at = 0;
+    const std::tuple<A...> arguments{take<A>(packed, at)...};
+    const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
+    const long long blocks = 1LL * launch.grid[0] * launch.grid[1] * launch.grid[2];
+    if (threads > MAX_THREADS) fail("a launch beyond CUDA's limits");
+    // Waking the other cores costs more than a few thousand plain threads do; fibers cost far more.
+#pragma omp parallel if (COOPERATIVE ? blocks > 16 : blocks * threads > 1 << 15)
+    {
+        take_storage();
+        run_blocks<KERNEL_FUNCTION, COOPERATIVE>(launch, arguments, blocks);
     }
 }
 

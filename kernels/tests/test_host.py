@@ -146,3 +146,20 @@ def test_arguments_arrive_as_packed(library: host.Library) -> None:
 def test_a_kernel_that_is_not_there_is_refused(library: host.Library) -> None:
     with pytest.raises(ValueError, match="has no kernel nothing"):
         library.function("nothing", "P", 1)
+
+
+@pytest.mark.parametrize("blocks", [1, 4096])
+def test_the_first_launch_of_each_thread_is_as_right_as_later_ones(
+    blocks: int, library: host.Library
+) -> None:
+    """A thread's storage is made at its first launch, which must leave the arguments alone."""
+    script = (
+        "import ctypes, sys, torch; from pathlib import Path; from kernels import host\n"
+        "d, y, blocks = ctypes.c_double(4.5), torch.zeros(5, dtype=torch.float64), int(sys.argv[2])\n"
+        "call = host.Library(Path(sys.argv[1])).function('arguments', 'bdiPfP', 16)\n"
+        "call(blocks, 7, 2.25, -3, ctypes.addressof(d), 0.5, y.data_ptr())\n"
+        "assert y.tolist() == [7.0, 2.25, -3.0, 4.5, 0.5], y"
+    )
+    command = [sys.executable, "-c", script, str(library._source), str(blocks)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
