@@ -58,7 +58,9 @@ def test_every_page_shows_what_sqlite_shows(
     assert "visitor:visitor" not in pages.html(here)
 
 
-def test_triage_is_written(app: Open, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triage_is_written(app: Open, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.execute("CREATE DATABASE triaged")
+    address = fill(cluster.url("triaged"), runs(PLAN))
     monkeypatch.setattr("sys.argv", ["app.py", ALLOW_TRIAGE])
     page = app("changes", store=address, gpu=H200, kernel="relu")
     page.selectbox(key="triage-action").set_value("accept")

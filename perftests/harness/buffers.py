@@ -37,7 +37,8 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the elements of a contiguous tensor as integers of the same width."""
+    """Return the elements of a contiguous tensor as integers, of the same width up to 8 bytes."""
+    tensor = tensor if tensor.dim() else tensor.view(1)  # wider ones become several bytes
     return tensor.view(_BITS.get(tensor.element_size(), torch.uint8))
 
 

@@ -47,6 +47,9 @@ def compare(
     counts as infinity there. A bound of 0 demands the reference rounded to the output's type. With
     `zero_sign` a zero must have the sign that the reference has when rounded to zero.
 
+    Real and imaginary part of a complex number are held against the bound each, and count as two
+    elements. A bool is right as its byte 0 or 1: any other reads as true, though nobody wrote it.
+
     Shapes: `expected`, and `bound` where it is a tensor, have the shape of `actual`.
 
     Raises ValueError when they do not.
@@ -57,6 +60,11 @@ def compare(
                 f"cannot compare: the {name} has shape {tuple(other.shape)}, the output "
                 f"{tuple(actual.shape)}; both must be the same"
             )
+    if actual.is_complex():
+        actual, bound = torch.view_as_real(actual), _for_both_parts(bound)
+        expected = torch.view_as_real(expected.to(torch.complex128).resolve_conj())
+    elif actual.dtype == torch.bool:
+        actual = actual.view(torch.uint8)
     flat, reference = actual.reshape(-1), expected.reshape(-1)
     limit = bound.reshape(-1) if isinstance(bound, torch.Tensor) and bound.dim() else bound
     parts = [
@@ -64,6 +72,12 @@ def compare(
         for at in range(0, flat.numel(), _CHUNK)
     ]
     return _merge(parts, flat, reference)
+
+
+def _for_both_parts(bound: float | torch.Tensor) -> float | torch.Tensor:
+    if not isinstance(bound, torch.Tensor) or not bound.dim():
+        return bound
+    return torch.stack((bound, bound), dim=-1)
 
 
 @dataclass(frozen=True)

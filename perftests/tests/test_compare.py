@@ -105,3 +105,31 @@ def test_the_sign_of_a_zero_of_eight_bits_is_told_too() -> None:
     signed = (-torch.zeros(4)).to(torch.float8_e4m3fn)
     assert compare(zeros, torch.zeros(4, dtype=torch.float64), 0.0, zero_sign=True).passed
     assert compare(signed, torch.zeros(4, dtype=torch.float64), 0.0, zero_sign=True).wrong == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("bound", [0.0, 1e-6, torch.full((3,), 1e-6, dtype=torch.float64)])
+@pytest.mark.parametrize("part", [0, 1], ids=["real", "imaginary"])
+@pytest.mark.parametrize("bad", [1e-3, NAN])
+def test_both_parts_of_a_complex_number_are_compared(
+    bad: float, part: int, bound: float | torch.Tensor, dtype: torch.dtype
+) -> None:
+    expected = torch.tensor([1 - 1j, 0.5j, 2.0], dtype=torch.complex128)
+    actual = expected.clone().to(dtype)
+    assert compare(actual, expected, bound).passed
+    assert compare(actual, expected.conj().resolve_conj().conj(), bound).passed
+    torch.view_as_real(actual)[1, part] = bad
+    outcome = compare(actual, expected, bound)
+    assert (outcome.wrong, outcome.count) == (1, 6)
+    assert f"first at {2 + part}:" in outcome.detail
+
+
+@pytest.mark.parametrize("poison", [0xFF, 0x5A])
+def test_a_bool_that_nobody_wrote_is_not_true(poison: int) -> None:
+    written = torch.tensor([True, False, True])
+    expected = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)
+    assert compare(written, expected, 0.0).passed
+    assert compare(written, expected, 0.5).passed
+    written.view(torch.uint8)[2] = poison
+    assert compare(written, expected, 0.0).wrong == 1
+    assert compare(written, expected, 0.5).wrong == 1

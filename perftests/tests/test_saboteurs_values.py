@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perftests.harness.session import Session
-    from perftests.harness.workload import Workload
+    from perftests.harness.workload import Inputs, Workload
 
 N = 5003
 DEVICES = [pytest.param("cpu", id="cpu"), pytest.param("cuda", marks=pytest.mark.gpu, id="cuda")]
@@ -135,3 +135,42 @@ def test_the_suites_inputs_ask_for_a_zero_whose_sign_counts(kernel: str) -> None
     expected = meaning.reference(*values, **case.parameters).to(meaning.output(case)[1])
     minus = (values[0] == 0) & values[0].signbit()
     assert (expected[minus] == 0).any()
+
+
+@TIMES
+def test_a_truth_that_nobody_writes_is_refused(session: Session) -> None:
+    """Every poison reads as true."""
+
+    def truth(launch: Callable[..., Any]) -> Workload:
+        return relu_workload(
+            launch,
+            reference=lambda inputs: torch.ones(inputs[0].shape, dtype=torch.float64),
+            output_dtype=torch.bool,
+            specials=False,
+        )
+
+    refused(measure(truth(workloads.does_nothing), session), Link.COMPARE, "incorrect", "of 5003")
+    assert measure(truth(lambda _, out: out.fill_(True)), session).broken is None
+
+
+@pytest.mark.parametrize("imaginary", [True, False])
+@TIMES
+def test_a_lone_complex_number_is_right_in_both_its_parts(
+    imaginary: bool, session: Session
+) -> None:
+    def turns(inputs: Inputs, out: torch.Tensor) -> None:
+        torch.mul(inputs[0], 1j if imaginary else 1, out=out)
+
+    outcome = measure(
+        relu_workload(
+            turns,
+            make_inputs=lambda seed: (torch.tensor(complex(seed, 2.0), dtype=torch.complex128),),
+            reference=lambda inputs: inputs[0] * 1j,
+            bound=1e-9,
+            output_shape=(),
+            output_dtype=torch.complex128,
+            specials=False,
+        ),
+        session,
+    )
+    assert (outcome.broken is None) is imaginary

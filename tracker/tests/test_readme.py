@@ -37,8 +37,9 @@ def make(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
     """Run make with this interpreter's environment, which counts as installed."""
     stamp = f"{sys.prefix}/.installed-dev"
     command = ["make", "--old-file", stamp, f"VENV={sys.prefix}", "EXTRAS=dev", *arguments]
+    ours = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     return subprocess.run(
-        command, cwd=ROOT, env=os.environ | options, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=ours | options, capture_output=True, text=True, check=False
     )
 
 
