@@ -14,8 +14,6 @@ from tracker.gate import Gate, compare_runs, judge_run
 from tracker.model import Case, Correctness, DeviceState, Run, Status, VerdictKind
 from tracker.queries import find_run
 from tracker.reasons import ReasonCode
-from tracker.report.document import Document
-from tracker.report.text import to_text
 from tracker.report.verdicts import Heading, verdict_document
 from tracker.store import Store
 from tracker.tests.factory import DEVICE, H200, make_case, make_result, make_run, sha
@@ -197,42 +195,6 @@ def test_another_environment_is_no_baseline_and_that_is_told(store: Store) -> No
     judged = judge(store, head).judged[0]
     assert judged.outcome == "no baseline"
     assert "1 with another environment" in judged.remarks[0]
-
-
-def test_a_new_torch_is_told_once_and_which_command_measures_the_base_again(store: Store) -> None:
-    head = measured(2, cases=(RELU, ADD))
-    libraries = {**H200.libraries, "torch": "2.10.0"}
-    old = measured(1, cases=(RELU, ADD), environment=replace(H200, libraries=libraries))
-    record(store, old, head)
-    shown = to_text(report(judge(store, head)), width=200)
-    assert shown.count("another environment") == 1
-    assert (
-        "libraries.torch: 2.10.0 -> 2.11.0: measure the base again in this one "
-        "(bandwatch ci --ab); 2 cases\n"
-    ) in shown
-    a, b = find_run(store, old.run_id), find_run(store, head.run_id)
-    gate = compare_runs(store, a, b, Thresholds(), today=TODAY)
-    command = f"(bandwatch ab {sha(1)[:12]} {sha(2)[:12]}); 2 cases\n"
-    assert f"measure the base again in this one {command}" in to_text(report(gate), width=200)
-    assert gate.code is ExitCode.UNDECIDED
-
-
-def report(gate: Gate) -> Document:
-    return verdict_document(Heading("Verdicts"), gate.judged, gate.code, limit=60)
-
-
-def test_a_commit_that_only_another_environment_measured_is_its_own_new_base(store: Store) -> None:
-    head = measured(1, run_id="run-again", minute=9)
-    record(store, measured(1, environment=replace(H200, driver="570.1")), head)
-    told = judge(store, head).judged[0].verdict.reasons[0].message
-    assert told.endswith("measure the base again in this one")
-
-
-def test_nothing_is_named_to_measure_again_what_came_from_elsewhere(store: Store) -> None:
-    old = measured(1, environment=replace(H200, driver="570.1"))
-    head = measured(2, notes=("imported from Google Benchmark 1.9",))
-    record(store, old, head)
-    assert "bandwatch" not in judge(store, head).judged[0].verdict.reasons[0].message
 
 
 def test_runs_of_head_s_commit_are_pooled(store: Store) -> None:

@@ -350,17 +350,6 @@ def test_the_demo_judges_the_run_with_the_planted_slow_down(
     assert bandwatch("demo").out.splitlines()[:2] == lines[:2]
 
 
-def test_the_demo_hides_rows_that_its_own_option_shows(
-    bandwatch: Command, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in (1, 2):
-        write(project, replace(run_of_commit(number), demo=True), f"{number}.json")
-    monkeypatch.setattr("tracker.demo.files", lambda _: project)
-    monkeypatch.setattr("tracker.report.verdicts.TEXT_LIMIT", 1)
-    assert "hidden: 3 no change (bandwatch demo --all shows every row)" in bandwatch("demo").out
-    assert "hidden" not in bandwatch("demo", "--all").out
-
-
 def test_the_demo_says_when_nothing_is_shipped(
     project: Path, bandwatch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

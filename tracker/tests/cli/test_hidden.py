@@ -9,6 +9,7 @@ import pytest
 from tracker.report.hidden import hidden
 from tracker.store import Store
 from tracker.tests.cli.conftest import Command, run_of_commit
+from tracker.tests.cli.test_commands import write
 
 
 def keep_changed(*numbers: int) -> None:
@@ -96,3 +97,14 @@ def test_evaluate_counts_series_without_a_trusted_run(project: Path, bandwatch: 
     answer = bandwatch("evaluate").out
     assert "3 series have no trusted run" in answer
     assert "0 series" in answer
+
+
+def test_the_demo_hides_rows_that_its_own_option_shows(
+    bandwatch: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        write(project, replace(run_of_commit(number), demo=True), f"{number}.json")
+    monkeypatch.setattr("tracker.demo.files", lambda _: project)
+    monkeypatch.setattr("tracker.report.verdicts.TEXT_LIMIT", 1)
+    assert "hidden: 3 no change (bandwatch demo --all shows every row)" in bandwatch("demo").out
+    assert "hidden" not in bandwatch("demo", "--all").out
