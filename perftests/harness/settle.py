@@ -33,11 +33,12 @@ def settle(
 
     Raises ChainBrokenError: GUARD or INPUTS for what no launch may write, `link` for the output.
     """
-    if sets.intact(truth.values):
-        _hold_output(found, truth, link, sets.first, poison, right)
-        return
-    for buffers in sets:
-        _hold_against(found, truth, link, buffers, poison, right)
+    all_intact = sets.intact(truth.values)
+    for buffers in (sets.first,) if all_intact else sets:
+        if not all_intact and not buffers.intact(truth.values):
+            raise _written(buffers, truth)
+        if right is None or not same_bits(buffers.output_tensor, right):
+            _hold_output(found, truth, link, buffers, poison)
         right = sets.first.output_tensor
 
 
@@ -46,30 +47,9 @@ def compared(workload: Workload, truth: Truth, output: torch.Tensor) -> Comparis
     return compare(output, truth.expected, truth.bound, zero_sign=workload.zero_sign)
 
 
-def _hold_against(
-    found: Findings,
-    truth: Truth,
-    link: Link,
-    buffers: BufferSet,
-    poison: int,
-    right: torch.Tensor | None,
-) -> None:
-    """Raise the broken link of one set."""
-    if not buffers.intact(truth.values):
-        raise _written(buffers, truth)
-    _hold_output(found, truth, link, buffers, poison, right)
-
-
 def _hold_output(
-    found: Findings,
-    truth: Truth,
-    link: Link,
-    buffers: BufferSet,
-    poison: int,
-    right: torch.Tensor | None,
+    found: Findings, truth: Truth, link: Link, buffers: BufferSet, poison: int
 ) -> None:
-    if right is not None and same_bits(buffers.output_tensor, right):
-        return
     outcome = compared(found.workload, truth, buffers.output_tensor)
     found.comparisons.append(outcome)
     if not outcome.passed:
