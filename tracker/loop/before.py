@@ -52,7 +52,8 @@ def keep_baseline(shop: Workshop) -> None:
             line = _known_line(store, shop, line)
             line = _line_with_results(store, shop, heads, line)
             for head in heads:
-                for run_id in _candidates(store, head, line, shop.checkout):
+                fit = _candidates(store, head, line, shop.checkout)
+                for run_id in fit or _elsewhere(store, head, line, shop.checkout):
                     found[run_id] = load_run(store, run_id)
             keep_waivers(session, store)
     except (StoreError, GitError) as error:
@@ -91,8 +92,19 @@ def _line_with_results(
     return whole
 
 
+def _elsewhere(store: Store, head: Run, line: Sequence[str], checkout: Checkout) -> tuple[str, ...]:
+    """Return the id of the run of another environment by which the verdicts tell how it differs."""
+    return _candidates(store, head, line, checkout, any_environment=True)[:1]
+
+
 def _candidates(
-    store: Store, head: Run, line: Sequence[str], checkout: Checkout, *, own: bool = True
+    store: Store,
+    head: Run,
+    line: Sequence[str],
+    checkout: Checkout,
+    *,
+    own: bool = True,
+    any_environment: bool = False,
 ) -> tuple[str, ...]:
     """Return the ids of the runs that may be a baseline of a run which the store need not hold.
 
@@ -102,7 +114,13 @@ def _candidates(
         scratch.record(head)
         info = replace(find_run(scratch, head.run_id), number=-1)
     below = (checkout.commit.sha,) if checkout.dirty and checkout.commit else ()
-    found = candidates(store, info, ancestors=(*below, *line), limit=_BASE_RUNS)
+    found = candidates(
+        store,
+        info,
+        ancestors=(*below, *line),
+        limit=_BASE_RUNS,
+        any_environment=any_environment,
+    )
     sha = checkout.commit.sha if checkout.commit and not checkout.dirty else None
     return tuple(
         run.run_id for run in found if run.run_id != head.run_id and (own or run.sha != sha)

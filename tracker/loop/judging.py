@@ -21,7 +21,7 @@ from tracker.past import Past
 from tracker.queries import RunInfo, find_run
 from tracker.reasons import ReasonCode
 from tracker.report.judged import Judged
-from tracker.sides import Earlier
+from tracker.sides import Earlier, environment_difference
 from tracker.store import Store
 from tracker.thresholds import Thresholds
 from tracker.verdict import exit_code
@@ -164,13 +164,17 @@ def _told_again(item: Judged) -> Judged:
 def earlier_runs(session: Session, device: str) -> dict[str, tuple[Earlier, ...]]:
     """Return what earlier runs on a device say of each case, oldest first, by fingerprint.
 
-    Runs of the very commit are none: the change that is asked about would pass for noise.
+    Runs of the very commit are none: the change that is asked about would pass for noise. Nor is
+    one of another environment.
     """
-    own = {_sha(run.checkout) for run in session.runs("head")}
+    heads = session.runs("head")
+    own = {_sha(run.checkout) for run in heads}
     bases = {
         run.run_id: run
         for run in session.runs("base")
-        if run.device.uuid == device and _sha(run.checkout) not in own
+        if run.device.uuid == device
+        and _sha(run.checkout) not in own
+        and any(not environment_difference(run.environment, head.environment) for head in heads)
     }
     with scratch_store() as store:
         for run in bases.values():

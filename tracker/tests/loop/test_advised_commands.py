@@ -80,11 +80,30 @@ def test_the_turns_asked_for_after_a_change_of_driver_decide_every_case(
 ) -> None:
     monkeypatch.setattr("tracker.tests.loop.fake.H200", replace(H200, driver="999.1"))
     fake.commit(baseline, "Nothing else changed", {"number.txt": "9"})
-    bandwatch("ci", "--repeats", "0")
+    answers = [bandwatch("ci", "--repeats", "0"), bandwatch("check")]
     assert set(outcomes().values()) == {"no baseline"}
-    checked = bandwatch("check")
-    assert checked.out.count("another environment") == 1
-    command = advised(checked.out, "measure the base again in this one")
-    assert command == ["ci", "--ab"]
+    for answer in answers:
+        assert answer.code == 3
+        assert answer.out.count("another environment") == 1
+        assert "driver_branch: 580 -> 999" in " ".join(answer.out.split())
+        command = advised(answer.out, "measure the base again in this one")
+        assert command == ["ci", "--ab"]
     assert bandwatch(*command).code == 0
+    assert outcomes() == {"relu": "no change", "add": "no change"}
+
+
+def test_the_next_commit_after_a_change_of_driver_has_a_baseline_again(
+    baseline: Path,
+    no_processes: FakeMeasure,
+    bandwatch: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tracker.tests.loop.fake.H200", replace(H200, driver="999.1"))
+    again = bandwatch("ci", "--repeats", "0")  # the very commit that the old driver measured
+    assert again.code == 3
+    assert "another environment" in again.out
+    fake.commit(baseline, "Nothing changed", {"number.txt": "9"})
+    found = bandwatch("ci", "--repeats", "0")
+    assert found.code == 0
+    assert "another environment" not in found.out
     assert outcomes() == {"relu": "no change", "add": "no change"}
