@@ -115,7 +115,7 @@ def document(contest: Contest, outcome: Outcome, config: Config, limit: int | No
         if outcome.failed
         else exit_code(item.verdict for item in outcome.judged),
         limit=limit,
-        command="bandwatch ab",
+        every_row="bandwatch ab --all",
     )
 
 

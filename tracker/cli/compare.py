@@ -74,7 +74,7 @@ def command(
         gate.judged,
         gate.code,
         limit=row_limit(form, everything=everything),
-        command=f"bandwatch compare {a} {b}",
+        every_row=f"bandwatch compare {a} {b} --all",
     )
 
 

@@ -43,7 +43,7 @@ def command(*, everything: bool, form: Format, config: Config) -> Document:
     heading = _heading(gate, choice, f"{len(shipped)} recorded runs of {len(commits)} commits")
     limit = row_limit(form, everything=everything)
     document = verdict_document(
-        heading, gate.judged, gate.code, limit=limit, command="bandwatch demo"
+        heading, gate.judged, gate.code, limit=limit, every_row="bandwatch demo --all"
     )
     return _harmless(document)
 

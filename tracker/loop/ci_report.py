@@ -74,7 +74,7 @@ def session_document(
         heading = run_heading(TITLE, found.runs[0], notes)
         lines = (*heading.fact_lines, *_further(session, found), *_conditions(found.measured))
         heading = Heading(TITLE, lines, heading.facts, heading.notes)
-    return verdict_document(heading, found.judged, exit_code, limit=limit)
+    return verdict_document(heading, found.judged, exit_code, limit=limit, every_row=JSON)
 
 
 def troubles(session: Session) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ def verdict_document(
     code: ExitCode,
     *,
     limit: int | None,
-    command: str = "bandwatch check",
+    every_row: str = "bandwatch check --all",
 ) -> Document:
-    """Return the report of `judged`; `limit` None hides nothing, `command` with --all neither."""
+    """Return the report of `judged`; a `limit` hides rows, which `every_row` names what shows."""
     rows, hidden = _rows(judged, limit)
     counts = Counter(item.outcome for item in judged)
     change, shared = mean_change(judged)
@@ -67,7 +67,7 @@ def verdict_document(
             *_launch_line(rows),
             *_shows_line(rows),
         ),
-        tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, command)),),
+        tables=(Table("verdicts", COLUMNS, rows, hidden_note=_hidden_note(hidden, every_row)),),
         notes=(*heading.notes, *_unseen(rows)),
         exit_code=code,
         failed=code is not ExitCode.OK,
@@ -103,11 +103,11 @@ def _unseen(rows: Sequence[Row]) -> tuple[str, ...]:
     return footnotes.unmarked()
 
 
-def _hidden_note(hidden: Counter[str], command: str) -> str | None:
+def _hidden_note(hidden: Counter[str], every_row: str) -> str | None:
     if not hidden:
         return None
     parts = [f"{hidden[outcome]} {outcome}" for outcome in OUTCOMES if hidden[outcome]]
-    return f"hidden: {', '.join(parts)} ({command} --all shows every row)"
+    return f"hidden: {', '.join(parts)} ({every_row} shows every row)"
 
 
 def _summary(counts: Counter[str], total: int, code: ExitCode) -> str:

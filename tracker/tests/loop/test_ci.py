@@ -49,6 +49,15 @@ def test_the_report_s_heading_is_true_of_every_device(
     assert (OUT / "comment.md").read_text().startswith("### Benchmarks\n")
 
 
+@pytest.mark.usefixtures("baseline")
+def test_rows_that_are_hidden_are_in_the_json_though_nothing_is_recorded(
+    bandwatch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracker.cli.ci.TEXT_LIMIT", 1)
+    assert "hidden: 2 no change (report.json shows every row)" in bandwatch("ci", "--no-record").out
+    assert len(report()["tables"]["verdicts"]) == 2
+
+
 def test_a_slow_commit_is_measured_again_before_it_is_a_regression(
     baseline: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:

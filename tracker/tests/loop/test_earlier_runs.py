@@ -39,6 +39,8 @@ def test_earlier_runs_of_another_environment_say_nothing_of_a_case(
 
 
 def test_runs_of_the_very_commit_are_no_earlier_ones(tmp_path: Path) -> None:
-    session = session_of(tmp_path, run_of_commit(3), replace(run_of_commit(4), run_id="run-once-more"))
+    session = session_of(
+        tmp_path, run_of_commit(3), replace(run_of_commit(4), run_id="run-once-more")
+    )
     found = earlier_runs(session, run_of_commit(4).device.uuid)
     assert {len(runs) for runs in found.values()} == {1}

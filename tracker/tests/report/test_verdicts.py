@@ -49,7 +49,11 @@ def test_what_is_hidden_is_counted_by_outcome() -> None:
 
 def test_the_command_that_shows_what_is_hidden_is_the_one_that_was_given() -> None:
     shown = verdict_document(
-        Heading("Comparison"), one_of_each(), ExitCode.OK, limit=4, command="bandwatch compare a b"
+        Heading("Comparison"),
+        one_of_each(),
+        ExitCode.OK,
+        limit=4,
+        every_row="bandwatch compare a b --all",
     )
     told = shown.tables[0].hidden_note
     assert told is not None
