@@ -198,6 +198,9 @@ def test_from_init_to_a_caught_regression(theirs: Theirs) -> None:
     # It is the baseline of a commit that changes nothing.
     theirs.commit({"README": "Kernels.\n"}, "Say what this is")
     same = theirs.call("bandwatch", "ci")
+    for _ in range(2):  # what did not settle on a machine that does other work is no fair base
+        if "head did not settle" in same.stdout:
+            same = theirs.call("bandwatch", "ci")
     assert same.returncode in {0, 3}, same.stdout + same.stderr
     assert "newest clean run of the parent commit" in same.stdout
     # A regression is planted in their kernel, and nowhere else.
