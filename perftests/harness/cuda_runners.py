@@ -16,6 +16,10 @@ import torch
 
 from perftests.harness.clock import perf_counter
 from perftests.harness.errors import ChainBrokenError, Link
+from perftests.harness.events import Event as _Event
+from perftests.harness.events import query as _query
+from perftests.harness.events import record as _record
+from perftests.harness.events import wait as _wait
 from perftests.harness.sampling import LARGEST_BATCH, Batch
 
 if TYPE_CHECKING:
@@ -42,12 +46,7 @@ MOST_ROUNDS = 2
 _GRAPH_SECONDS = 5e-4
 _LEAST_NODES = 20
 _LOG_WORDS = 2
-_Event = torch.cuda.Event
 _Pair: TypeAlias = "tuple[torch.cuda.Event, torch.cuda.Event]"
-_record: Callable[..., None] = _Event.record
-_query: Callable[..., bool] = _Event.query
-_wait: Callable[..., None] = _Event.wait
-"""Bound when the harness is imported, before measured code could replace them."""
 
 
 class EventPairs:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from perftests.harness.buffers import POISON_NAN
+from perftests.harness.events import Event as _Event
+from perftests.harness.events import query as _query
+from perftests.harness.events import record as _record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,10 +31,6 @@ _SLOW = (
     "not enqueued the launch; it waits for the device, or does much else besides launching"
 )
 _SERIALISING = ("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING")
-_Event = torch.cuda.Event
-_record: Callable[..., None] = _Event.record
-_query: Callable[..., bool] = _Event.query
-"""Bound when the harness is imported, before measured code could replace them."""
 
 
 @dataclass(frozen=True)

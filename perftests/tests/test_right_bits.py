@@ -14,8 +14,6 @@ from perftests.harness.chain import measure
 from perftests.harness.compare import Comparison, compare
 from perftests.harness.cpu import CpuDevice
 from perftests.harness.errors import Link
-from perftests.harness.session import Session
-from perftests.harness.settings import Settings
 from perftests.tests import workloads
 from perftests.tests.workloads import relu_workload
 
@@ -23,9 +21,8 @@ if TYPE_CHECKING:
     import torch
 
     from perftests.harness.order import Look
+    from perftests.harness.session import Session
     from perftests.harness.workload import Inputs
-
-_FEW = Settings(max_seconds=0.02, max_samples=8, lock_seconds=30)
 
 
 @pytest.fixture
@@ -55,26 +52,29 @@ class Unsteady:
 
 @pytest.mark.parametrize("timing", [True, False])
 def test_an_output_is_compared_once_for_each_of_both_inputs(
-    timing: bool, compared: list[Comparison]
+    timing: bool, compared: list[Comparison], quick_session: Session, check_session: Session
 ) -> None:
-    session = Session(_FEW if timing else Settings(timing=False, lock_seconds=30))
-    outcome = measure(relu_workload(), session)
+    outcome = measure(relu_workload(), quick_session if timing else check_session)
     assert outcome.broken is None
     assert len(compared) == 2
     assert outcome.result["correctness"]["checked"]
 
 
-def test_an_output_with_other_bits_is_compared_each_time(compared: list[Comparison]) -> None:
+def test_an_output_with_other_bits_is_compared_each_time(
+    compared: list[Comparison], quick_session: Session
+) -> None:
     """After the first look, after the timed loop, of fresh inputs."""
-    outcome = measure(relu_workload(Unsteady(), bound=lambda _: 1e-2), Session(_FEW))
+    outcome = measure(relu_workload(Unsteady(), bound=lambda _: 1e-2), quick_session)
     assert outcome.broken is None
     assert len(compared) >= 3
     assert outcome.result["correctness"]["worst_error"] == max(one.worst_error for one in compared)
 
 
-def test_an_output_that_turns_wrong_later_is_refused(compared: list[Comparison]) -> None:
+def test_an_output_that_turns_wrong_later_is_refused(
+    compared: list[Comparison], quick_session: Session
+) -> None:
     unsteady = Unsteady(after=2, beyond=1.0)
-    outcome = measure(relu_workload(unsteady, bound=lambda _: 1e-2), Session(_FEW))
+    outcome = measure(relu_workload(unsteady, bound=lambda _: 1e-2), quick_session)
     assert outcome.broken is not None
     assert outcome.broken.link is Link.TIMED
     assert outcome.seconds == []
@@ -82,7 +82,7 @@ def test_an_output_that_turns_wrong_later_is_refused(compared: list[Comparison])
 
 
 def test_no_right_output_is_kept_while_fresh_inputs_and_their_reference_are_made(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, check_session: Session
 ) -> None:
     """There the most memory is taken: a large case would no longer fit."""
     outputs: list[ref[torch.Tensor]] = []
@@ -100,9 +100,7 @@ def test_no_right_output_is_kept_while_fresh_inputs_and_their_reference_are_made
 
     monkeypatch.setattr(CpuDevice, "ordered", noted)
     workload = relu_workload()
-    outcome = measure(
-        replace(workload, make_inputs=make_inputs), Session(Settings(timing=False, lock_seconds=30))
-    )
+    outcome = measure(replace(workload, make_inputs=make_inputs), check_session)
     assert outcome.broken is None
     assert left == [[], [False]]
 
@@ -110,8 +108,8 @@ def test_no_right_output_is_kept_while_fresh_inputs_and_their_reference_are_made
 @pytest.mark.gpu
 @pytest.mark.parametrize("n", [4099, 1 << 22])
 def test_on_a_gpu_an_output_is_compared_once_for_each_of_both_inputs(
-    n: int, compared: list[Comparison], gpu: str
+    n: int, compared: list[Comparison], quick_session: Session, gpu: str
 ) -> None:
-    outcome = measure(relu_workload(n=n, device=gpu), Session(_FEW))
+    outcome = measure(relu_workload(n=n, device=gpu), quick_session)
     assert outcome.broken is None
     assert len(compared) == 2
