@@ -12,11 +12,9 @@ from tracker.reasons import BASE_AGAIN, ReasonCode
 from tracker.verdict import Verdict
 
 # `bandwatch ci` takes no more repeats, and `bandwatch ab` no more pairs.
-_MOST_REPEATS, _MOST_PAIRS = 20, 100
+MOST_REPEATS, MOST_PAIRS = 20, 100
 # As many pairs as it takes unasked.
-_USUAL_PAIRS = 12
-# How the note of a run begins that another tool measured.
-IMPORTED = "imported from "
+USUAL_PAIRS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Again:
         return replace(verdict, what_would_decide=text)
 
     def _of_head(self, verdict: Verdict, more: int) -> str:
-        if more > _MOST_REPEATS:
+        if more > MOST_REPEATS:
             return ""
         # Nothing but what is suspicious is repeated there.
         if self.repeats and verdict.has(ReasonCode.SUSPICIOUS):
@@ -84,7 +82,7 @@ def of_compared(base: Checkout, head: Checkout) -> Again:
 
 def in_turns(base: str, head: str, pairs: int | None = None) -> Again:
     """Return the command that measures two commits in turns, in more than `pairs` where given."""
-    if base == head or (pairs is not None and pairs >= _MOST_PAIRS):
+    if base == head or (pairs is not None and pairs >= MOST_PAIRS):
         return Again()
-    most = "" if pairs is None else f" --pairs {min(max(2 * pairs, _USUAL_PAIRS), _MOST_PAIRS)}"
+    most = "" if pairs is None else f" --pairs {min(max(2 * pairs, USUAL_PAIRS), MOST_PAIRS)}"
     return Again(f"bandwatch ab {base[:12]} {head[:12]}{most}")

@@ -6,12 +6,13 @@ from datetime import date
 from itertools import chain
 
 from tracker.busy import busy, hold_back
-from tracker.commands import IMPORTED, Again, of_compared, of_judged
+from tracker.commands import Again, of_compared, of_judged
 from tracker.errors import ExitCode
 from tracker.evidence import distance, with_pasts
 from tracker.forgiven import Forgiven
 from tracker.lineage import fork_of
 from tracker.model import Case, Checkout, Result
+from tracker.occasion import IMPORTED
 from tracker.past import Past, Seen
 from tracker.picking import Picked, Picker, elsewhere, history_of, line_before
 from tracker.queries import RunInfo, both_results, candidates, results

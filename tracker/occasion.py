@@ -19,6 +19,8 @@ IN_TURNS = "measured in turns with another commit"
 LATER = "measured later than its commit"
 AS_BASE = "measured as a base for the selection"
 SUITE = "suite"
+# How the note of a run begins that another tool measured.
+IMPORTED = "imported from "
 # What `python -m perftests.studies` notes; the layers share no code.
 STUDY = "studies: "
 # How such a note begins, and what a table calls it.

@@ -7,6 +7,7 @@ import click
 
 from tracker import git
 from tracker.cli.options import note, refuse_idle, report_command, row_limit
+from tracker.commands import MOST_PAIRS, USUAL_PAIRS
 from tracker.config import Config, prepare_folder
 from tracker.errors import ExitCode
 from tracker.loop.ab import Contest, Outcome, compare_commits
@@ -31,8 +32,8 @@ from tracker.verdict import exit_code
 @click.option("--quick", is_flag=True, help="The suite's small selection.")
 @click.option(
     "--pairs",
-    type=click.IntRange(2, 100),
-    default=12,
+    type=click.IntRange(2, MOST_PAIRS),
+    default=USUAL_PAIRS,
     show_default=True,
     help="At most so many processes of each commit.",
 )

@@ -14,6 +14,7 @@ import click
 
 from tracker import git
 from tracker.cli.options import emit, note, refuse_idle
+from tracker.commands import MOST_REPEATS
 from tracker.config import STORE_VARIABLE, Config, load_config
 from tracker.doctor.devices import cpu_name, survey_gpus
 from tracker.doctor.finding import Level
@@ -69,7 +70,7 @@ _OUT = "ci"
 )
 @click.option(
     "--repeats",
-    type=click.IntRange(0, 20),
+    type=click.IntRange(0, MOST_REPEATS),
     default=4,
     show_default=True,
     help="At most so many fresh processes for suspicious cases.",

@@ -16,6 +16,7 @@ from tracker.importers.source import (
 )
 from tracker.importers.view import View
 from tracker.model import Checkout, Result, Run, Summary
+from tracker.occasion import IMPORTED
 from tracker.record.assemble import assemble
 from tracker.record.parse import Envelope, parse_envelope
 
@@ -71,7 +72,7 @@ def _recorded(source: Source, envelopes: Sequence[Envelope]) -> tuple[Run, ...]:
             run_id=source.run_id(TOOL),
             started_at=_started(source.view),
             complete=False,
-            notes=(f"imported from {TOOL} {_version(source.view)}",),
+            notes=(f"{IMPORTED}{TOOL} {_version(source.view)}",),
         )
     except RecordError as error:
         raise RecordError(f"cannot read {source.view.name}: {error}") from None

@@ -23,6 +23,7 @@ from tracker.model import (
     Status,
     Summary,
 )
+from tracker.occasion import IMPORTED
 from tracker.record.dump import canonical
 from tracker.record.parse import settled
 from tracker.stats.summary import summarize
@@ -91,7 +92,7 @@ def make_run(
     **facts: Any,
 ) -> Run:
     """Return a file's run; it says where it came from, and counts as a part of a suite."""
-    told = f"imported from {tool} {version}".strip()
+    told = f"{IMPORTED}{tool} {version}".strip()
     return Run(
         run_id=source.run_id(tool, number),
         finished_at=None,

@@ -24,6 +24,13 @@ def doubtful(baseline: Path) -> Path:
     return baseline
 
 
+@pytest.fixture
+def updated(baseline: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same project and machine, whose driver is another one from now on."""
+    monkeypatch.setattr("tracker.tests.loop.fake.H200", replace(H200, driver="999.1"))
+    return baseline
+
+
 def advised(text: str, sentence: str) -> list[str]:
     """Return the words of the command in brackets behind a sentence, without the program."""
     found = re.search(rf"{sentence} \(bandwatch ([^)]+)\)", " ".join(text.split()))
@@ -73,13 +80,9 @@ def test_of_uncommitted_changes_no_command_is_named_that_refuses_them(
 
 
 def test_the_turns_asked_for_after_a_change_of_driver_decide_every_case(
-    baseline: Path,
-    no_processes: FakeMeasure,
-    bandwatch: Command,
-    monkeypatch: pytest.MonkeyPatch,
+    updated: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
-    monkeypatch.setattr("tracker.tests.loop.fake.H200", replace(H200, driver="999.1"))
-    fake.commit(baseline, "Nothing else changed", {"number.txt": "9"})
+    fake.commit(updated, "Nothing else changed", {"number.txt": "9"})
     answers = [bandwatch("ci", "--repeats", "0"), bandwatch("check")]
     assert set(outcomes().values()) == {"no baseline"}
     for answer in answers:
@@ -93,16 +96,12 @@ def test_the_turns_asked_for_after_a_change_of_driver_decide_every_case(
 
 
 def test_the_next_commit_after_a_change_of_driver_has_a_baseline_again(
-    baseline: Path,
-    no_processes: FakeMeasure,
-    bandwatch: Command,
-    monkeypatch: pytest.MonkeyPatch,
+    updated: Path, no_processes: FakeMeasure, bandwatch: Command
 ) -> None:
-    monkeypatch.setattr("tracker.tests.loop.fake.H200", replace(H200, driver="999.1"))
     again = bandwatch("ci", "--repeats", "0")  # the very commit that the old driver measured
     assert again.code == 3
     assert "another environment" in again.out
-    fake.commit(baseline, "Nothing changed", {"number.txt": "9"})
+    fake.commit(updated, "Nothing changed", {"number.txt": "9"})
     found = bandwatch("ci", "--repeats", "0")
     assert found.code == 0
     assert "another environment" not in found.out

@@ -48,13 +48,8 @@ def test_what_is_hidden_is_counted_by_outcome() -> None:
 
 
 def test_the_command_that_shows_what_is_hidden_is_the_one_that_was_given() -> None:
-    shown = verdict_document(
-        Heading("Comparison"),
-        one_of_each(),
-        ExitCode.OK,
-        limit=4,
-        every_row="bandwatch compare a b --all",
-    )
+    heading, every = Heading("Comparison"), "bandwatch compare a b --all"
+    shown = verdict_document(heading, one_of_each(), ExitCode.OK, limit=4, every_row=every)
     told = shown.tables[0].hidden_note
     assert told is not None
     assert told.endswith("(bandwatch compare a b --all shows every row)")
